@@ -1,0 +1,60 @@
+# Everything comes from Debian's packages or the CUDA toolkit; header-only or static where a library
+# would otherwise have to exist on the machine that a binary is carried to.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(ZLIB REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+if(FUSESCOPE_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(FUSESCOPE_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()
+
+# A binary that is carried to a GPU machine must not ask for shared libraries that are only here.
+find_library(FUSESCOPE_ZLIB_STATIC NAMES libz.a REQUIRED)
+add_library(fusescope_zlib INTERFACE)
+target_link_libraries(fusescope_zlib INTERFACE ${FUSESCOPE_ZLIB_STATIC})
+
+set(FUSESCOPE_HAVE_CUDA OFF)
+if(FUSESCOPE_CUDA)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_ARCHITECTURES OFF)  # set below, in the exact form wgmma and setmaxnreg need
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    if(CUDAToolkit_VERSION VERSION_LESS 13.0)
+      message(STATUS "fusescope: CUDA ${CUDAToolkit_VERSION} is older than 13.0; building without the cuda engine")
+    else()
+      set(FUSESCOPE_HAVE_CUDA ON)
+      set(CMAKE_CUDA_STANDARD 20)
+      set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+      set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+    endif()
+  endif()
+endif()
+if(FUSESCOPE_HAVE_CUDA)
+  message(STATUS "fusescope: cuda engine: yes (CUDA ${CUDAToolkit_VERSION}, sm_90a)")
+  add_library(fusescope_cuda_options INTERFACE)
+  target_link_libraries(fusescope_cuda_options INTERFACE fusescope_options)
+  target_compile_options(fusescope_cuda_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CUDA>:-gencode=arch=compute_90a,code=sm_90a
+      --expt-relaxed-constexpr -lineinfo -Xptxas=-warn-spills -Werror=all-warnings
+      -Xcompiler=-Wall,-Wextra,-Werror>)
+else()
+  message(STATUS "fusescope: cuda engine: no (no CUDA 13 toolkit); everything else builds, `auto` is the simulator")
+endif()
+
+# Thrust: the toolkit's (CCCL) where there is one, else Debian's libthrust-dev. One device system per
+# library that uses it, because the system is a compile-time choice.
+add_library(fusescope_thrust INTERFACE)
+if(FUSESCOPE_HAVE_CUDA)
+  target_include_directories(fusescope_thrust SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS}
+    ${CUDAToolkit_INCLUDE_DIRS}/cccl)
+else()
+  find_path(FUSESCOPE_THRUST_INCLUDE thrust/version.h REQUIRED)
+  target_include_directories(fusescope_thrust SYSTEM INTERFACE ${FUSESCOPE_THRUST_INCLUDE})
+endif()

@@ -1,0 +1,125 @@
+#include "gemm_args.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+namespace fusescope::kernels {
+namespace {
+
+using EncodeTiled = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*,
+                                 const cuuint64_t*, const cuuint64_t*, const cuuint32_t*,
+                                 const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
+                                 CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+
+EncodeTiled find_encoder() {
+  void* entry = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000,
+                                                             cudaEnableDefault, &found);
+  if (error != cudaSuccess || found != cudaDriverEntryPointSuccess || entry == nullptr) {
+    throw std::runtime_error(
+        "the driver has no cuTensorMapEncodeTiled (it needs CUDA 12.0 or newer): " +
+        std::string(cudaGetErrorString(error)));
+  }
+  return reinterpret_cast<EncodeTiled>(entry);
+}
+
+// A K-contiguous (or column-contiguous) bf16 tensor, fastest dimension first. Boxes are 64 elements
+// (128 bytes) wide: one row of the 128-byte swizzle that wgmma reads.
+CUtensorMap encode(const char* name, const void* base, const std::vector<cuuint64_t>& extent,
+                   const std::vector<cuuint32_t>& box) {
+  std::vector<cuuint64_t> pitch;  // [bytes], of all dimensions but the fastest
+  cuuint64_t bytes = 2;
+  for (std::size_t i = 0; i + 1 < extent.size(); ++i) pitch.push_back(bytes *= extent[i]);
+  const std::vector<cuuint32_t> step(extent.size(), 1);
+
+  CUtensorMap map{};
+  const CUresult result = find_encoder()(
+      &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, static_cast<cuuint32_t>(extent.size()),
+      const_cast<void*>(base), extent.data(), pitch.data(), box.data(), step.data(),
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS) {
+    throw std::runtime_error(std::string("the driver refused the tensor map of ") + name +
+                             " (CUresult " + std::to_string(result) + ")");
+  }
+  return map;
+}
+
+std::string needs_multiple(const char* what, std::int64_t value, std::int64_t factor,
+                           const char* why) {
+  return std::string(what) + " " + std::to_string(value) + " is not a multiple of " +
+         std::to_string(factor) + ": " + why;
+}
+
+bool misaligned(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0;
+}
+
+}  // namespace
+
+std::string why_unsupported(const GroupedGemmDesc& desc, const GemmVariant& variant) {
+  const bool fused = variant.epilogue == Epilogue::kSiluMul;
+  if (!is_valid(variant)) return "the tile variant breaks its own validity rule";
+  if (desc.experts < 1) return "a grouped GEMM needs at least one expert";
+  if (desc.n < 1 || desc.k < 1 || desc.rows_capacity < 1) {
+    return "N, K and the row capacity must be positive";
+  }
+  const std::int64_t limit = std::numeric_limits<std::int32_t>::max();
+  if (desc.n > limit || desc.k > limit || desc.rows_capacity > limit) {
+    return "N, K and the row capacity must each fit 31 bits: the copy engine's coordinates do";
+  }
+  if (desc.k % 8 != 0) {
+    return needs_multiple("K", desc.k, 8, "rows of A and B must start on 16-byte boundaries");
+  }
+  if (fused && desc.n % 16 != 0) {
+    return needs_multiple("N", desc.n, 16,
+                          "the fused activation writes N/2 columns, whose rows must start on "
+                          "16-byte boundaries");
+  }
+  if (!fused && desc.n % 8 != 0) {
+    return needs_multiple("N", desc.n, 8, "rows of D must start on 16-byte boundaries");
+  }
+  if (desc.rows_capacity % kBlockRows != 0) {
+    return needs_multiple("row capacity", desc.rows_capacity, kBlockRows,
+                          "experts are padded to whole row blocks");
+  }
+  if (misaligned(desc.a) || misaligned(desc.b) || misaligned(desc.d)) {
+    return "A, B and D must start on 16-byte boundaries";
+  }
+  return {};
+}
+
+GroupedGemmArgs make_grouped_gemm_args(const GroupedGemmDesc& desc, const GemmVariant& variant) {
+  if (const std::string why = why_unsupported(desc, variant); !why.empty()) {
+    throw std::invalid_argument("grouped GEMM: " + why);
+  }
+  const bool fused = variant.epilogue == Epilogue::kSiluMul;
+  const auto u64 = [](std::int64_t value) { return static_cast<cuuint64_t>(value); };
+  const auto u32 = [](int value) { return static_cast<cuuint32_t>(value); };
+  const std::int64_t d_cols = fused ? desc.n / 2 : desc.n;
+  const int b_box_rows = fused ? variant.block_n / 2 : variant.block_n;
+
+  GroupedGemmArgs args{};
+  args.a = encode("A", desc.a, {u64(desc.k), u64(desc.rows_capacity)},
+                  {u32(variant.block_k), u32(kBlockRows)});
+  args.b = encode("B", desc.b, {u64(desc.k), u64(desc.n), u64(desc.experts)},
+                  {u32(variant.block_k), u32(b_box_rows), 1});
+  args.d = encode("D", desc.d, {u64(d_cols), u64(desc.rows_capacity)},
+                  {u32(kStagedCols), u32(kConsumerRows)});
+  args.expert_rows = desc.expert_rows;
+  args.experts = desc.experts;
+  args.n_tiles = static_cast<std::int32_t>((d_cols + variant.out_cols() - 1) / variant.out_cols());
+  args.k_steps = static_cast<std::int32_t>((desc.k + variant.block_k - 1) / variant.block_k);
+  args.d_cols = static_cast<std::int32_t>(d_cols);
+  args.up_offset = static_cast<std::int32_t>(desc.n / 2);
+  args.block_group = 1;
+  return args;
+}
+
+}  // namespace fusescope::kernels

@@ -1,0 +1,55 @@
+// What a grouped GEMM needs to know, and the host side that prepares it. Host code only needs
+// cuda.h for the type CUtensorMap; the encoder is found through the runtime, so nothing links
+// libcuda.
+//
+//   D[rows, N] = A[rows, K] * B[expert(row)][N, K]^T      bf16 in and out, fp32 accumulation
+//
+// Rows are in slot order: every expert's rows are padded to multiples of 128, `expert_rows` is the
+// prefix sum of padded rows. The number of row blocks and the expert of each are read on the
+// device, so a captured launch stays right when the routing changes.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <string>
+
+#include "gemm_variants.hpp"
+
+namespace fusescope::kernels {
+
+// Travels inside the kernel's one __grid_constant__ aggregate: the copy engine reads the tensor
+// maps through the parameter's address.
+struct GroupedGemmArgs {
+  CUtensorMap a;                   // [rows_capacity, K], box 64 x 128
+  CUtensorMap b;                   // [experts, N, K], box 64 x block_n (fused: 64 x block_n / 2)
+  CUtensorMap d;                   // [rows_capacity, N or N / 2], box 64 x 64
+  const std::int32_t* expert_rows;  // [experts + 1] on the device
+  std::int32_t experts;
+  std::int32_t n_tiles;      // tiles per row block; also the signals that a row block gets
+  std::int32_t k_steps;      // ring stages per tile
+  std::int32_t d_cols;       // columns of D
+  std::int32_t up_offset;    // fused: first row of `up` in B (= N / 2)
+  std::int32_t block_group;  // row blocks whose N tiles are interleaved: 1 or 2
+};
+
+// Shapes and device pointers of one grouped GEMM.
+struct GroupedGemmDesc {
+  std::int64_t rows_capacity = 0;  // rows that A and D have room for
+  std::int64_t n = 0;              // rows of B per expert (fused: gate and up together, 2I)
+  std::int64_t k = 0;
+  int experts = 0;
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
+  const std::int32_t* expert_rows = nullptr;
+};
+
+// Empty if the variant can run the shape; else the rule that it breaks, in words.
+std::string why_unsupported(const GroupedGemmDesc& desc, const GemmVariant& variant);
+
+// Encodes the tensor maps. Throws std::invalid_argument with why_unsupported's words, or
+// std::runtime_error if the driver refuses.
+GroupedGemmArgs make_grouped_gemm_args(const GroupedGemmDesc& desc, const GemmVariant& variant);
+
+}  // namespace fusescope::kernels

@@ -1,0 +1,85 @@
+// The tile shapes that the grouped GEMM is built for, as data: one constexpr list of keys and one
+// constexpr validity rule. Everything that names a variant (kernels, registry, CLI, tests) reads
+// this file. Plain C++20: no CUDA header, so host-only code may include it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace fusescope::kernels {
+
+// Rows of a row block. Fixed: the schedule tables pad every expert to it.
+inline constexpr int kBlockRows = 128;
+
+// Shared memory that one block may ask for on sm_90. [bytes]
+inline constexpr int kMaxSharedBytes = 227 * 1024;
+
+// What happens to an accumulated tile.
+enum class Epilogue : std::uint8_t {
+  kStore,    // D[rows, N] = A * B^T
+  kSiluMul,  // D[rows, N/2] = silu(A * B[:N/2]^T) * (A * B[N/2:]^T)
+};
+
+struct GemmVariant {
+  int block_n = 256;  // columns of B per tile: 128 or 256
+  int block_k = 64;   // depth of one ring stage; 64 bf16 fill one 128-byte swizzle row
+  int stages = 4;     // ring depth
+  Epilogue epilogue = Epilogue::kStore;
+
+  friend constexpr bool operator==(const GemmVariant&, const GemmVariant&) = default;
+
+  // Columns of D that one tile writes.
+  constexpr int out_cols() const {
+    return epilogue == Epilogue::kSiluMul ? block_n / 2 : block_n;
+  }
+};
+
+// --- shared memory of one variant, in the order in which it is laid out [bytes] -----------------
+
+inline constexpr int kConsumerGroups = 2;     // warpgroups that run wgmma; 64 rows each
+inline constexpr int kConsumerRows = 64;      // rows of a tile per consumer warpgroup
+inline constexpr int kStagedCols = 64;        // columns of one staged output chunk (128 bytes)
+inline constexpr int kStagedPerConsumer = 2;  // output chunks in flight per consumer warpgroup
+
+constexpr int a_stage_bytes(const GemmVariant& v) { return kBlockRows * v.block_k * 2; }
+constexpr int b_stage_bytes(const GemmVariant& v) { return v.block_n * v.block_k * 2; }
+constexpr int staged_chunk_bytes() { return kConsumerRows * kStagedCols * 2; }
+constexpr int ring_bytes(const GemmVariant& v) {
+  return v.stages * (a_stage_bytes(v) + b_stage_bytes(v));
+}
+constexpr int staged_bytes() { return kConsumerGroups * kStagedPerConsumer * staged_chunk_bytes(); }
+
+// Barriers and tile headers sit behind the big buffers.
+inline constexpr int kControlBytes = 1024;
+
+// Dynamic shared memory of a block that runs this variant. The base must be 1024-byte aligned.
+constexpr int shared_bytes(const GemmVariant& v) {
+  return ring_bytes(v) + staged_bytes() + kControlBytes;
+}
+
+// --- the validity rule ---------------------------------------------------------------------------
+
+constexpr bool is_valid(const GemmVariant& v) {
+  return (v.block_n == 128 || v.block_n == 256) && v.block_k == 64 && v.stages >= 2 &&
+         v.stages <= 8 && shared_bytes(v) <= kMaxSharedBytes;
+}
+
+// --- the list ------------------------------------------------------------------------------------
+
+inline constexpr std::array kGemmVariants = {
+    GemmVariant{256, 64, 4, Epilogue::kStore},
+    GemmVariant{256, 64, 4, Epilogue::kSiluMul},
+    GemmVariant{128, 64, 6, Epilogue::kStore},
+    GemmVariant{128, 64, 6, Epilogue::kSiluMul},
+};
+
+constexpr bool all_valid() {
+  for (const GemmVariant& v : kGemmVariants) {
+    if (!is_valid(v)) return false;
+  }
+  return true;
+}
+static_assert(all_valid(), "a listed GEMM variant breaks the validity rule");
+
+}  // namespace fusescope::kernels

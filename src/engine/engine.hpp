@@ -1,0 +1,61 @@
+#pragma once
+// An engine runs a (problem, config) and returns samples plus, if asked, a timeline.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layer/config.hpp"
+#include "layer/problem.hpp"
+#include "timeline/timeline.hpp"
+
+namespace fusescope::engine {
+
+struct Sample {
+  double wall_us = 0;                 // slowest rank
+  std::vector<double> rank_wall_us;
+  double sm_clock_mhz = 0;            // 0 = not known
+};
+
+struct RunRequest {
+  const Problem* problem = nullptr;
+  Config config;
+  int warmup = 3;
+  int min_samples = 20;
+  double target_rel_ci = 0.005;  // stop sampling once the median's interval is that narrow
+  double max_seconds = 3;
+  std::uint64_t seed = 1;
+  bool timeline = false;         // record one iteration
+  std::string command;           // recorded as the timeline's origin
+};
+
+struct RunResult {
+  timeline::Provenance provenance = timeline::Provenance::simulated;
+  std::string source;  // "simulated on rtx-pro-5000-pcie5", "measured on 2 x NVIDIA H200"
+  std::vector<Sample> samples;
+  std::optional<timeline::Timeline> timeline;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual std::string name() const = 0;            // "sim", "cuda"
+  virtual const DeviceLimits& device() const = 0;
+  virtual std::string identity() const = 0;        // device, driver, profile hash: a trial log's header
+  virtual int parallel_runs() const = 0;           // runs that may be in flight at once
+  // Thread-safe up to parallel_runs(). Throws InputError for an illegal config, CheckFailure for wrong
+  // outputs or an aborted launch.
+  virtual RunResult run(const RunRequest& request) = 0;
+};
+
+struct EngineOptions {
+  std::string engine = "auto";     // auto | sim | cuda
+  std::string profile;             // sim: name or path; "" = the seed machine's
+  std::vector<int> devices;        // cuda; empty = all
+};
+// `auto` is cuda where a usable device is found, else sim.
+std::unique_ptr<Engine> make_engine(const EngineOptions& options);
+
+}  // namespace fusescope::engine

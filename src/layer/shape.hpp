@@ -1,0 +1,34 @@
+#pragma once
+// The shape of one tensor-parallel MoE layer (DESIGN: "The layer").
+
+#include <string>
+#include <vector>
+
+namespace fusescope {
+
+inline constexpr int kRowBlock = 128;  // rows of the GEMM's M tile; a row block never spans two experts
+
+struct Shape {
+  std::string name;
+  int ranks = 0;            // R
+  int tokens_per_rank = 0;  // T
+  int hidden = 0;           // H
+  int experts = 0;          // E
+  int topk = 0;             // K
+  int intermediate = 0;     // I, per rank
+  std::string source;       // where the numbers come from
+
+  int tokens() const { return ranks * tokens_per_rank; }  // R*T, the global token ids
+  long long hits() const { return static_cast<long long>(tokens()) * topk; }
+  int source_rank(int token) const { return token / tokens_per_rank; }
+  bool operator==(const Shape&) const = default;
+};
+
+// Throws InputError if no layer of this shape can exist (K > E, odd sizes the copies cannot move, ...).
+void validate(const Shape& shape, const std::string& file);
+
+// `name_or_path`: a name in the shapes folder ("seed-tp4") or a JSON file's path.
+Shape load_shape(const std::string& name_or_path);
+std::vector<Shape> list_shapes();
+
+}  // namespace fusescope

@@ -1,0 +1,31 @@
+#pragma once
+// One line of a trial log: a config that was run, and what came of it.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "layer/config.hpp"
+
+namespace fusescope::sweep {
+
+enum class Verdict { ok, illegal, wrong_output, aborted, crashed, timed_out };
+std::string_view name(Verdict verdict);
+
+struct Trial {
+  int id = 0;               // position in the sweep's order
+  std::string label;        // "" or the rung's name ("serial", "+ pull order")
+  Config config;
+  Verdict verdict = Verdict::ok;
+  std::string reason;       // why, when not ok
+  std::vector<double> wall_us;             // samples, in order
+  double median_us = 0;
+  double half_ci_us = 0;                   // of the median, 95%; 0 for a simulation
+  std::map<std::string, double> steps_us;  // critical path by step; sums to timeline_wall_us
+  double timeline_wall_us = 0;             // of the iteration that steps_us partitions
+  double exposed_us = 0;                   // exposed communication by critical path
+  double seconds = 0;                      // what the trial cost
+};
+
+}  // namespace fusescope::sweep
