@@ -1,6 +1,7 @@
 #pragma once
-// Strict reading of a JSON document: every value is asked for by key with its type, every error names
-// the file, the JSON path and the value, and a key that nobody asked for is refused with a suggestion.
+// Strict reading of a JSON document: every value is asked for by key with its type, every error
+// names the file, the JSON path and the value, and a key that nobody asked for is refused with a
+// suggestion.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,8 +14,8 @@ using Json = nlohmann::json;
 // A whole file as JSON. Throws InputError: missing, unreadable, not JSON (with line and column).
 Json read_json_file(const std::string& path);
 
-// A view of one value in a document that remembers where it came from. Copies are cheap; the document
-// must outlive it.
+// A view of one value in a document that remembers where it came from. Copies are cheap; the
+// document must outlive it.
 class JsonReader {
  public:
   JsonReader(std::string file, const Json& value, std::string path = "");
@@ -24,13 +25,13 @@ class JsonReader {
   const std::string& path() const { return path_; }
 
   bool has(const std::string& key) const;
-  JsonReader at(const std::string& key) const;             // throws if missing
-  JsonReader element(std::size_t index) const;             // of an array
-  std::size_t size() const;                                // of an array; throws if it is not one
-  std::vector<std::string> keys() const;                   // of an object; throws if it is not one
+  JsonReader at(const std::string& key) const;  // throws if missing
+  JsonReader element(std::size_t index) const;  // of an array
+  std::size_t size() const;                     // of an array; throws if it is not one
+  std::vector<std::string> keys() const;        // of an object; throws if it is not one
 
   std::string as_string() const;
-  double as_number() const;                                // finite
+  double as_number() const;  // finite
   double as_number(double least, double most) const;
   long long as_integer(long long least, long long most) const;
   bool as_bool() const;

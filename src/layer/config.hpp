@@ -1,6 +1,6 @@
 #pragma once
-// The knobs of the layer (DESIGN: "Knobs"). A config says how a problem is run, never what it computes:
-// outputs are bitwise equal across configs.
+// The knobs of the layer (DESIGN: "Knobs"). A config says how a problem is run, never what it
+// computes: outputs are bitwise equal across configs.
 
 #include <cstdint>
 #include <span>
@@ -20,7 +20,8 @@ enum class Activation { separate, fused };
 enum class ScheduleSite { device, host };
 enum class TileShape { m128n256, m128n128 };
 
-// The counterfactual rungs (DESIGN: "Attribution", view 3): the same kernels with one cost taken away.
+// The counterfactual rungs (DESIGN: "Attribution", view 3): the same kernels with one cost taken
+// away.
 enum class Study {
   full,           // the layer as it is
   compute_all,    // compute only, on all SMs
@@ -78,8 +79,8 @@ std::span<const Knob> knobs();
 const Knob* find_knob(std::string_view name);
 
 // `place` names where the value was written, for the error: a JSON path, or "--set".
-void set_knob(Config& config, std::string_view name, const KnobValue& value, const std::string& file,
-              const std::string& place);
+void set_knob(Config& config, std::string_view name, const KnobValue& value,
+              const std::string& file, const std::string& place);
 // Parses the value's text by the knob's type.
 void set_knob_text(Config& config, const std::string& assignment, const std::string& option);
 
