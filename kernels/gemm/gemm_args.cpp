@@ -19,8 +19,8 @@ using EncodeTiled = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, 
 EncodeTiled find_encoder() {
   void* entry = nullptr;
   cudaDriverEntryPointQueryResult found{};
-  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000,
-                                                             cudaEnableDefault, &found);
+  const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry,
+                                                             12000, cudaEnableDefault, &found);
   if (error != cudaSuccess || found != cudaDriverEntryPointSuccess || entry == nullptr) {
     throw std::runtime_error(
         "the driver has no cuTensorMapEncodeTiled (it needs CUDA 12.0 or newer): " +
@@ -35,15 +35,16 @@ CUtensorMap encode(const char* name, const void* base, const std::vector<cuuint6
                    const std::vector<cuuint32_t>& box) {
   std::vector<cuuint64_t> pitch;  // [bytes], of all dimensions but the fastest
   cuuint64_t bytes = 2;
-  for (std::size_t i = 0; i + 1 < extent.size(); ++i) pitch.push_back(bytes *= extent[i]);
+  for (std::size_t i = 0; i + 1 < extent.size(); ++i)
+    pitch.push_back(bytes *= extent[i]);
   const std::vector<cuuint32_t> step(extent.size(), 1);
 
   CUtensorMap map{};
-  const CUresult result = find_encoder()(
-      &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, static_cast<cuuint32_t>(extent.size()),
-      const_cast<void*>(base), extent.data(), pitch.data(), box.data(), step.data(),
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult result =
+      find_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, static_cast<cuuint32_t>(extent.size()),
+                     const_cast<void*>(base), extent.data(), pitch.data(), box.data(), step.data(),
+                     CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
     throw std::runtime_error(std::string("the driver refused the tensor map of ") + name +
                              " (CUresult " + std::to_string(result) + ")");
@@ -65,8 +66,10 @@ bool misaligned(const void* pointer) {
 
 std::string why_unsupported(const GroupedGemmDesc& desc, const GemmVariant& variant) {
   const bool fused = variant.epilogue == Epilogue::kSiluMul;
-  if (!is_valid(variant)) return "the tile variant breaks its own validity rule";
-  if (desc.experts < 1) return "a grouped GEMM needs at least one expert";
+  if (!is_valid(variant))
+    return "the tile variant breaks its own validity rule";
+  if (desc.experts < 1)
+    return "a grouped GEMM needs at least one expert";
   if (desc.n < 1 || desc.k < 1 || desc.rows_capacity < 1) {
     return "N, K and the row capacity must be positive";
   }

@@ -21,9 +21,9 @@ namespace fusescope::kernels {
 // Travels inside the kernel's one __grid_constant__ aggregate: the copy engine reads the tensor
 // maps through the parameter's address.
 struct GroupedGemmArgs {
-  CUtensorMap a;                   // [rows_capacity, K], box 64 x 128
-  CUtensorMap b;                   // [experts, N, K], box 64 x block_n (fused: 64 x block_n / 2)
-  CUtensorMap d;                   // [rows_capacity, N or N / 2], box 64 x 64
+  CUtensorMap a;                    // [rows_capacity, K], box 64 x 128
+  CUtensorMap b;                    // [experts, N, K], box 64 x block_n (fused: 64 x block_n / 2)
+  CUtensorMap d;                    // [rows_capacity, N or N / 2], box 64 x 64
   const std::int32_t* expert_rows;  // [experts + 1] on the device
   std::int32_t experts;
   std::int32_t n_tiles;      // tiles per row block; also the signals that a row block gets

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace fusescope::kernels {
 
@@ -30,9 +31,7 @@ struct GemmVariant {
   friend constexpr bool operator==(const GemmVariant&, const GemmVariant&) = default;
 
   // Columns of D that one tile writes.
-  constexpr int out_cols() const {
-    return epilogue == Epilogue::kSiluMul ? block_n / 2 : block_n;
-  }
+  constexpr int out_cols() const { return epilogue == Epilogue::kSiluMul ? block_n / 2 : block_n; }
 };
 
 // --- shared memory of one variant, in the order in which it is laid out [bytes] -----------------
@@ -42,13 +41,21 @@ inline constexpr int kConsumerRows = 64;      // rows of a tile per consumer war
 inline constexpr int kStagedCols = 64;        // columns of one staged output chunk (128 bytes)
 inline constexpr int kStagedPerConsumer = 2;  // output chunks in flight per consumer warpgroup
 
-constexpr int a_stage_bytes(const GemmVariant& v) { return kBlockRows * v.block_k * 2; }
-constexpr int b_stage_bytes(const GemmVariant& v) { return v.block_n * v.block_k * 2; }
-constexpr int staged_chunk_bytes() { return kConsumerRows * kStagedCols * 2; }
+constexpr int a_stage_bytes(const GemmVariant& v) {
+  return kBlockRows * v.block_k * 2;
+}
+constexpr int b_stage_bytes(const GemmVariant& v) {
+  return v.block_n * v.block_k * 2;
+}
+constexpr int staged_chunk_bytes() {
+  return kConsumerRows * kStagedCols * 2;
+}
 constexpr int ring_bytes(const GemmVariant& v) {
   return v.stages * (a_stage_bytes(v) + b_stage_bytes(v));
 }
-constexpr int staged_bytes() { return kConsumerGroups * kStagedPerConsumer * staged_chunk_bytes(); }
+constexpr int staged_bytes() {
+  return kConsumerGroups * kStagedPerConsumer * staged_chunk_bytes();
+}
 
 // Barriers and tile headers sit behind the big buffers.
 inline constexpr int kControlBytes = 1024;
@@ -76,10 +83,27 @@ inline constexpr std::array kGemmVariants = {
 
 constexpr bool all_valid() {
   for (const GemmVariant& v : kGemmVariants) {
-    if (!is_valid(v)) return false;
+    if (!is_valid(v))
+      return false;
   }
   return true;
 }
 static_assert(all_valid(), "a listed GEMM variant breaks the validity rule");
+
+// Position in the list, or -1. Kernels are templates over the position: nvcc 13.0 writes broken
+// host stubs for a __global__ template whose parameter has a class type.
+constexpr int variant_index(const GemmVariant& v) {
+  for (std::size_t i = 0; i < kGemmVariants.size(); ++i) {
+    if (kGemmVariants[i] == v)
+      return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// "n256_s4_store", "n128_s6_silu_mul", ...
+inline std::string to_string(const GemmVariant& v) {
+  return "n" + std::to_string(v.block_n) + "_s" + std::to_string(v.stages) +
+         (v.epilogue == Epilogue::kSiluMul ? "_silu_mul" : "_store");
+}
 
 }  // namespace fusescope::kernels

@@ -1,0 +1,58 @@
+// The three hooks through which a kernel extends the grouped GEMM, and their empty forms.
+//
+// Gate, called by the producer thread before it loads rows of a row block:
+//   bool wait(int row_block)     blocks until the block's rows may be read by bulk tensor copies.
+//                                Bounded: false means abort, and the whole thread block then leaves
+//                                the loop; tiles already begun are finished and signalled.
+//   bool is_open(int row_block)  optional, does not block. Where it exists, the producer asks it
+//                                first, and loads weights while the gate is still shut.
+//   The rows were written by other blocks' bulk copies or stores, and the loads that follow belong
+//   to the async proxy: a true answer must come from a ld.acquire.gpu of what the writer released,
+//   followed by fence.proxy.async.
+//
+// Signal, called by one thread of the block per finished tile:
+//   void done(int row_block, int n_tile)   all 128 rows of the tile are written to global memory
+//   and
+//                                ordered before this call, so a release at gpu scope inside it
+//                                publishes them. A reader that acquires may use generic loads at
+//                                once; before bulk copies it needs its own fence.proxy.async.
+//
+// Probe, called by one thread per role (see ProbePoint); `probe` is that thread's own object:
+//   void record(ProbePoint point, int row_block, int n_tile)
+#pragma once
+
+namespace fusescope::kernels {
+
+enum class ProbePoint {
+  kGateBegin,      // producer: about to ask the gate
+  kGateEnd,        // producer: the gate is open, loads begin
+  kMainloopBegin,  // first consumer warpgroup: the tile's first stage is full
+  kMainloopEnd,    // first consumer warpgroup: accumulators are final
+  kEpilogueEnd,    // first consumer warpgroup: the last chunk is staged in shared memory
+  kStored,         // the thread that signals: the tile is in global memory
+};
+
+struct NoGate {
+  __device__ bool wait(int) const { return true; }
+};
+
+struct NoSignal {
+  static constexpr bool kSignals = false;
+  __device__ void done(int, int) const {}
+};
+
+struct NoProbe {
+  __device__ void record(ProbePoint, int, int) const {}
+};
+
+// A signal that does not say otherwise is a real one.
+template <class Signal>
+inline constexpr bool kIsSignalling = [] {
+  if constexpr (requires { Signal::kSignals; }) {
+    return Signal::kSignals;
+  } else {
+    return true;
+  }
+}();
+
+}  // namespace fusescope::kernels

@@ -1,0 +1,109 @@
+// Shared memory of one compute block: the ring of operand stages, the staged output chunks, and the
+// barriers and headers behind them. A view over the caller's dynamic shared memory, not an object
+// in it: nothing here owns anything.
+#pragma once
+
+#include <cuda/ptx>
+
+#include <cstdint>
+
+#include "gemm_variants.hpp"
+
+namespace fusescope::kernels {
+
+namespace ptx = cuda::ptx;
+
+// Which tile a stage (or a staged chunk) belongs to. A negative row block ends the loop.
+struct TileHeader {
+  std::int32_t row_block;
+  std::int32_t n_tile;
+};
+inline constexpr std::int32_t kStop = -1;
+
+inline constexpr int kMaxStages = 8;
+inline constexpr int kJoinSlots = 16;  // see store_tiles in gemm_storer.cuh
+
+struct GemmControl {
+  // The ring. `full` completes when a stage's bytes have landed, `empty` when all consumer warps
+  // have read it.
+  std::uint64_t full[kMaxStages];
+  std::uint64_t empty[kMaxStages];
+  // Staged output. `staged` completes when a chunk is written to shared memory, `drained` when the
+  // copy engine has read it.
+  std::uint64_t staged[kConsumerGroups][kStagedPerConsumer];
+  std::uint64_t drained[kConsumerGroups][kStagedPerConsumer];
+  std::uint64_t head_start;  // see consume_tiles in gemm_consumer.cuh
+  TileHeader stage_tile[kMaxStages];
+  TileHeader chunk_tile[kConsumerGroups][kStagedPerConsumer];
+  std::uint32_t halves_stored[kJoinSlots];
+};
+static_assert(sizeof(GemmControl) <= kControlBytes);
+
+template <GemmVariant V>
+struct GemmSmem {
+  unsigned char* base;  // 1024-byte aligned: the 128-byte swizzle repeats every 1024 bytes
+
+  __device__ unsigned char* a_stage(int stage) const { return base + stage * a_stage_bytes(V); }
+  __device__ unsigned char* b_stage(int stage) const {
+    return base + V.stages * a_stage_bytes(V) + stage * b_stage_bytes(V);
+  }
+  __device__ unsigned char* chunk(int consumer, int buffer) const {
+    return base + ring_bytes(V) + (consumer * kStagedPerConsumer + buffer) * staged_chunk_bytes();
+  }
+  __device__ GemmControl& control() const {
+    return *reinterpret_cast<GemmControl*>(base + ring_bytes(V) + staged_bytes());
+  }
+};
+
+// Position in a ring of `Depth` slots. Parity of the slot's current use: 0, 1, 0, ...
+template <int Depth>
+struct RingCursor {
+  int slot = 0;
+  std::uint32_t parity = 0;
+
+  __device__ void advance() {
+    if (++slot == Depth) {
+      slot = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+// Waits until the barrier's phase of this parity has completed. Waits inside a block need no
+// deadline of their own: each of them ends because the producer's gate wait ends.
+__device__ inline void wait_phase(std::uint64_t& barrier, std::uint32_t parity) {
+  while (!ptx::mbarrier_try_wait_parity(&barrier, parity)) {
+  }
+}
+
+// A slot that has never been used counts as free: the wait for the phase before the first succeeds.
+__device__ inline void wait_free(std::uint64_t& barrier, std::uint32_t parity) {
+  wait_phase(barrier, parity ^ 1);
+}
+
+__device__ inline void arrive(std::uint64_t& barrier) {
+  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &barrier);
+}
+
+template <GemmVariant V>
+__device__ inline void init_control(GemmControl& control) {
+  constexpr std::uint32_t kWarpsPerConsumer = 4;
+  for (int i = 0; i < V.stages; ++i) {
+    ptx::mbarrier_init(&control.full[i], 1);
+    ptx::mbarrier_init(&control.empty[i], kConsumerGroups * kWarpsPerConsumer);
+  }
+  for (int i = 0; i < kConsumerGroups; ++i) {
+    for (int j = 0; j < kStagedPerConsumer; ++j) {
+      ptx::mbarrier_init(&control.staged[i][j], kWarpsPerConsumer);
+      ptx::mbarrier_init(&control.drained[i][j], 1);
+    }
+  }
+  ptx::mbarrier_init(&control.head_start, 1);
+  for (std::uint32_t& halves : control.halves_stored)
+    halves = 0;
+  // Initialised by generic stores, used next by other threads and by the copy engine's
+  // complete_tx: this fence and the block's barrier after it order the two.
+  ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+}
+
+}  // namespace fusescope::kernels

@@ -1,0 +1,76 @@
+// Storer role: one thread per consumer warpgroup copies staged chunks to global memory, so that no
+// consumer ever waits for a write to complete, and signals finished tiles.
+#pragma once
+
+#include <cuda/atomic>
+
+#include <cstdint>
+
+#include "gemm_args.hpp"
+#include "gemm_hooks.cuh"
+#include "gemm_smem.cuh"
+
+namespace fusescope::kernels {
+
+// The two storers of a block finish a tile's halves independently; the second one to finish signals
+// the tile. Tile i of the block uses slot i % kJoinSlots: the storers are never kJoinSlots tiles
+// apart, because a tile takes at least one ring stage, which both consumers must release, and at
+// least one staged chunk.
+__device__ inline bool second_to_store(GemmControl& control, int tile_count) {
+  const cuda::atomic_ref<std::uint32_t, cuda::thread_scope_block> halves(
+      control.halves_stored[tile_count % kJoinSlots]);
+  // acq_rel: orders the first storer's completed writes before the second's signal.
+  return halves.fetch_add(1, cuda::memory_order_acq_rel) % 2 == 1;
+}
+
+template <GemmVariant V, class Signal, class Probe>
+__device__ inline void store_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem, Signal& signal,
+                                   Probe& probe, int group) {
+  constexpr int kChunks = V.out_cols() / kStagedCols;
+  static_assert(V.stages + 2 * kStagedPerConsumer < kJoinSlots);
+  GemmControl& control = smem.control();
+  RingCursor<kStagedPerConsumer> cursor;
+
+  for (int tile_count = 0;; ++tile_count) {
+    TileHeader tile{};
+    for (int chunk = 0; chunk < kChunks; ++chunk) {
+      wait_phase(control.staged[group][cursor.slot], cursor.parity);
+      tile = control.chunk_tile[group][cursor.slot];
+      if (tile.row_block == kStop) {
+        // Whoever reuses the shared memory, or reads D, comes after the last write.
+        ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
+        return;
+      }
+      const int column = tile.n_tile * V.out_cols() + chunk * kStagedCols;
+      const int row = tile.row_block * kBlockRows + group * kConsumerRows;
+      if (column < args.d_cols) {
+        ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &args.d, {column, row},
+                                  smem.chunk(group, cursor.slot));
+      }
+      ptx::cp_async_bulk_commit_group();
+      // A chunk goes back to the consumer when the copy engine has read it. One copy stays in
+      // flight behind the next; the tile's last two go back together.
+      if (chunk > 0) {
+        ptx::cp_async_bulk_wait_group_read(ptx::n32_t<1>());
+        arrive(control.drained[group][cursor.slot ^ 1]);
+      }
+      if (chunk == kChunks - 1) {
+        ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
+        arrive(control.drained[group][cursor.slot]);
+      }
+      cursor.advance();
+    }
+    if constexpr (kIsSignalling<Signal>) {
+      // Completion of the writes, not of the reads: what follows publishes the tile. The proxy
+      // fence orders the bulk stores before the generic release inside the signal.
+      ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
+      ptx::fence_proxy_async(ptx::space_global);
+      if (second_to_store(control, tile_count)) {
+        probe.record(ProbePoint::kStored, tile.row_block, tile.n_tile);
+        signal.done(tile.row_block, tile.n_tile);
+      }
+    }
+  }
+}
+
+}  // namespace fusescope::kernels

@@ -1,0 +1,79 @@
+// The grouped GEMM mainloop: persistent, warp-specialised, for any kernel that wants it.
+//
+//   template <GemmVariant V, class Gate, class Signal, class Probe>
+//   __device__ void grouped_gemm(args, smem, gate, signal, probe, worker, workers)
+//
+// Contract
+//   - All kGemmThreads threads of the block call it, with the same arguments; the block has exactly
+//     kGemmThreads threads, one-dimensional, and the kernel has __launch_bounds__(kGemmThreads, 1).
+//     It may sit in one branch of a kernel whose other blocks do something else.
+//   - `args` is part of the kernel's __grid_constant__ parameter (the copy engine reads the tensor
+//     maps there); `smem` is dynamic shared memory of shared_bytes(V), 1024-byte aligned.
+//   - Worker w of n computes tiles w, w + n, ... of the slot order; results do not depend on n.
+//   - gate, signal and probe: gemm_hooks.cuh. Each thread passes its own objects.
+//   - Uses named barrier kGemmBarrier once, at the start, and never barrier 0. Threads return when
+//     their role ends, at different times. A caller that goes on meets the block's threads first
+//     (barrier 2 and up are free); after that no copy is in flight, all of this block's tiles are
+//     in global memory, and the first ring_bytes(V) + staged_bytes() of `smem` may be reused. The
+//     control area behind them holds live mbarriers: leave it alone.
+//   - Registers are kGemmRegisters per thread again at the end, as at the start.
+//   - At most once per launch and block.
+#pragma once
+
+#include "gemm_args.hpp"
+#include "gemm_consumer.cuh"
+#include "gemm_hooks.cuh"
+#include "gemm_producer.cuh"
+#include "gemm_smem.cuh"
+#include "gemm_storer.cuh"
+
+namespace fusescope::kernels {
+
+inline constexpr int kGemmThreads = 384;    // two consumer warpgroups, then the copy warpgroup
+inline constexpr int kGemmBarrier = 1;      // the named barrier that is taken
+inline constexpr int kGemmRegisters = 168;  // per thread at launch: 65536 / 384, rounded down to 8
+inline constexpr int kConsumerRegisters = 224;
+inline constexpr int kCopyRegisters = 56;
+static_assert(kConsumerRegisters * 2 + kCopyRegisters <= kGemmRegisters * 3);
+
+// PTX ISA, "setmaxnreg": moves registers between warpgroups; all warps of a warpgroup execute it.
+template <int Registers>
+__device__ inline void shrink_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+template <int Registers>
+__device__ inline void grow_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+template <GemmVariant V, class Gate, class Signal, class Probe>
+__device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* smem_base,
+                                    Gate& gate, Signal& signal, Probe& probe, int worker,
+                                    int workers) {
+  static_assert(is_valid(V), "the tile variant breaks its validity rule (gemm_variants.hpp)");
+  const GemmSmem<V> smem{smem_base};
+  const int group = static_cast<int>(threadIdx.x) / 128;
+  const int warp = static_cast<int>(threadIdx.x) % 128 / 32;
+
+  if (threadIdx.x == 0)
+    init_control<V>(smem.control());
+  __barrier_sync_count(kGemmBarrier, kGemmThreads);
+
+  if (group < kConsumerGroups) {
+    grow_registers<kConsumerRegisters>();
+    consume_tiles<V>(args, smem, probe, group);
+    shrink_registers<kGemmRegisters>();
+  } else {
+    shrink_registers<kCopyRegisters>();
+    if (warp == 0) {
+      produce_tiles<V>(args, smem, gate, probe, worker, workers);
+    } else if (warp <= kConsumerGroups) {
+      if (threadIdx.x % 32 == 0)
+        store_tiles<V>(args, smem, signal, probe, warp - 1);
+      __syncwarp();
+    }
+    grow_registers<kGemmRegisters>();
+  }
+}
+
+}  // namespace fusescope::kernels
