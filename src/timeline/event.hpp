@@ -3,19 +3,23 @@
 // This header is the contract between those who record and those who analyse.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace fusescope::timeline {
 
 // What a track belongs to.
 enum class Stage : std::uint8_t {
-  stream,              // the rank's stream: phases in order, one slice each
-  dispatch_gemm,       // blocks of kernel 1 (serial layer: its GEMM 1)
-  gemm_combine_push,   // blocks of kernel 2 (serial layer: its GEMM 2)
-  final_reduce,        // blocks of the final reduce
+  stream,             // the rank's stream: phases in order, one slice each
+  dispatch_gemm,      // blocks of kernel 1 (serial layer: its GEMM 1)
+  gemm_combine_push,  // blocks of kernel 2 (serial layer: its GEMM 2)
+  final_reduce,       // blocks of the final reduce
 };
 
+inline constexpr int kStages = static_cast<int>(Stage::final_reduce) + 1;
+
 enum class Role : std::uint8_t { stream, compute, communication, reduce };
+inline constexpr int kRoles = static_cast<int>(Role::reduce) + 1;
 
 // A row of the timeline. Slices on one track nest or do not overlap; a communication block that has
 // several tokens in flight therefore has one lane, that is one track, per token slot.
@@ -31,15 +35,16 @@ struct Track {
 
 // Kinds by stage. [what] names the arguments that are set; the others are -1.
 //
-// A slice covers the work or the wait from its begin to the moment the track goes on. Waits and work
-// alternate on a track without overlap; time between two slices of a track is idle.
+// A slice covers the work or the wait from its begin to the moment the track goes on. Waits and
+// work alternate on a track without overlap; time between two slices of a track is idle.
 enum class Kind : std::uint8_t {
-  // Stream phases, in the order of an iteration. They tile the stream; what is between is launch gap.
-  ids_exchange,       // ends when every rank's ids are here
+  // Stream phases, in the order of an iteration. They tile the stream; what is between is launch
+  // gap.
+  ids_exchange,  // ends when every rank's ids are here
   schedule_build,
-  barrier,            // [index: 0 entry, 1 after copy-in] begin = entered, end = left
+  barrier,  // [index: 0 entry, 1 after copy-in] begin = entered, end = left
   copy_in,
-  dispatch_gemm,      // the kernel, first block's begin to last block's end
+  dispatch_gemm,  // the kernel, first block's begin to last block's end
   activation,
   dispenser_reset,
   gemm_combine_push,
@@ -53,26 +58,26 @@ enum class Kind : std::uint8_t {
   reduce_scatter,
 
   // Kernel 1, communication lanes.
-  pull,               // [token, peer: source rank] issue to landed in shared memory
-  scatter,            // [token] first store to all K writes complete
-  arrive,             // [token] counting the K arrivals; end = all counted
+  pull,     // [token, peer: source rank] issue to landed in shared memory
+  scatter,  // [token] first store to all K writes complete
+  arrive,   // [token] counting the K arrivals; end = all counted
 
   // Compute blocks. Kernel 1 waits at gates; both kernels compute and store tiles.
-  gate_wait,          // [row_block, index: n tile] begin = first poll, end = open
-  mainloop,           // [row_block, index: n tile]
-  epilogue,           // [row_block, index: n tile] kernel 2: end = done counter raised
+  gate_wait,  // [row_block, index: n tile] begin = first poll, end = open
+  mainloop,   // [row_block, index: n tile]
+  epilogue,   // [row_block, index: n tile] kernel 2: end = done counter raised
 
   // Kernel 2, any block that runs jobs.
-  claim,              // [token, index: position in job order] taking the job from the dispenser
-  ready_wait,         // [token, index, row_block: the last to become ready] end = all K row blocks done
-  sum,                // [token, index]
-  push,               // [token, index, peer: destination rank] issue to copy complete
-  elect,              // [token, index, peer] counting the push; end = counted
-  watermark,          // [peer: destination rank, index: chunk] raising it; end = visible there
+  claim,       // [token, index: position in job order] taking the job from the dispenser
+  ready_wait,  // [token, index, row_block: the last to become ready] end = all K row blocks done
+  sum,         // [token, index]
+  push,        // [token, index, peer: destination rank] issue to copy complete
+  elect,       // [token, index, peer] counting the push; end = counted
+  watermark,   // [peer: destination rank, index: chunk] raising it; end = visible there
 
   // Final reduce.
-  reduce_wait,        // [peer: sending rank, index: chunk] end = watermark seen
-  reduce,             // [index: chunk] summing the planes
+  reduce_wait,  // [peer: sending rank, index: chunk] end = watermark seen
+  reduce,       // [index: chunk] summing the planes
 };
 inline constexpr int kKinds = static_cast<int>(Kind::reduce) + 1;
 
@@ -80,14 +85,30 @@ std::string_view name(Kind kind);
 std::string_view name(Stage stage);
 std::string_view name(Role role);
 
+// "rank 0 dispatch_gemm communication block 119 lane 3", "rank 0 stream".
+std::string describe(const Track& track);
+
+// The arguments that events of a kind carry, as the comments of Kind list them.
+struct Arguments {
+  bool token = false;
+  bool row_block = false;
+  bool index = false;
+  bool peer = false;
+};
+Arguments arguments(Kind kind);
+
+inline bool is_stream_phase(Kind kind) {
+  return kind <= Kind::reduce_scatter;
+}
+
 struct Event {
   std::int64_t begin_ns = 0;  // on the timeline's one clock
   std::int64_t end_ns = 0;
-  std::uint32_t track = 0;    // index into Timeline::tracks
-  std::int32_t token = -1;    // global id
+  std::uint32_t track = 0;  // index into Timeline::tracks
+  std::int32_t token = -1;  // global id
   std::int32_t row_block = -1;
-  std::int32_t index = -1;    // see Kind
-  std::int16_t peer = -1;     // see Kind
+  std::int32_t index = -1;  // see Kind
+  std::int16_t peer = -1;   // see Kind
   Kind kind = Kind::ids_exchange;
   bool operator==(const Event&) const = default;
 };

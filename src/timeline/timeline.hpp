@@ -1,5 +1,6 @@
 #pragma once
-// One iteration of the layer on every rank, as events on one clock, with what is needed to explain it.
+// One iteration of the layer on every rank, as events on one clock, with what is needed to explain
+// it. Engines fill it; dependencies.hpp, store.hpp and writers.hpp read it.
 
 #include <cstdint>
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace fusescope::timeline {
 
-// What connects the events of a rank: who waits for whom. Taken from the schedule tables, so that the
-// analysis needs nothing but the timeline.
+// What connects the events of a rank: who waits for whom. Taken from the schedule tables, so that
+// the analysis needs nothing but the timeline.
 struct Wiring {
   int ranks = 0;
   int tokens_per_rank = 0;
@@ -29,22 +30,22 @@ std::string_view name(Provenance provenance);
 
 struct Meta {
   Provenance provenance = Provenance::simulated;
-  std::string device;        // "NVIDIA H200" or the profile's name
-  int sms = 0;               // per device
-  bool serial = false;       // the serial layer: stream phases only
-  double clock_bound_ns = 0; // what the alignment of two ranks' clocks is good for; 0 = one clock
-  std::uint64_t dropped = 0; // records lost to full buffers
-  std::string problem;       // describe(problem)
-  std::string config;        // describe(config)
-  std::string command;       // what made it
+  std::string device;         // "NVIDIA H200" or the profile's name
+  int sms = 0;                // per device
+  bool serial = false;        // the serial layer: stream phases only
+  double clock_bound_ns = 0;  // what the alignment of two ranks' clocks is good for; 0 = one clock
+  std::uint64_t dropped = 0;  // records lost to full buffers
+  std::string problem;        // describe(problem)
+  std::string config;         // describe(config)
+  std::string command;        // what made it
   std::string commit;
-  std::string chosen;        // which iteration this is, and how it was chosen
+  std::string chosen;  // which iteration this is, and how it was chosen
   bool operator==(const Meta&) const = default;
 };
 
 // A sampled quantity, for counter rows in viewers.
 struct Counter {
-  std::string name;   // "row blocks open"
+  std::string name;  // "row blocks open"
   std::string unit;
   int rank = 0;
   std::vector<std::int64_t> time_ns;
@@ -67,11 +68,12 @@ struct Timeline {
   bool operator==(const Timeline&) const = default;
 };
 
-// Sorts events by (track, begin, longer first), the order every reader relies on.
+// Sorts events by (track, begin, longer first, kind), the order every reader relies on.
+bool before(const Event& a, const Event& b);
 void sort_events(Timeline& timeline);
 
-// The first violation of the event contract, or "": tracks overlap, arguments missing, events outside the
-// wall, phases out of order, an effect before its cause by more than the clock bound.
+// The first violation of the event contract, or "": tracks overlap, arguments missing, events
+// outside the wall, phases out of order, an effect before its cause by more than the clock bound.
 std::string check(const Timeline& timeline);
 
 }  // namespace fusescope::timeline
