@@ -1,12 +1,14 @@
 #pragma once
 // The shape of one tensor-parallel MoE layer (DESIGN: "The layer").
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace fusescope {
 
-inline constexpr int kRowBlock = 128;  // rows of the GEMM's M tile; a row block never spans two experts
+inline constexpr int kRowBlock =
+    128;  // rows of the GEMM's M tile; a row block never spans two experts
 
 struct Shape {
   std::string name;
@@ -24,11 +26,17 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
-// Throws InputError if no layer of this shape can exist (K > E, odd sizes the copies cannot move, ...).
+// The folder of shapes/ and profiles/: $FUSESCOPE_SWEEPS_DIR if set, else the source tree's
+// sweeps/.
+std::string sweeps_folder();
+
+// Throws InputError if no layer of this shape can exist (K > E, odd sizes the copies cannot move,
+// ...).
 void validate(const Shape& shape, const std::string& file);
 
-// `name_or_path`: a name in the shapes folder ("seed-tp4") or a JSON file's path.
+// `name_or_path`: a name in the shapes folder ("seed-tp4") or a JSON file's path. The file is one
+// object with every key of Shape and no other.
 Shape load_shape(const std::string& name_or_path);
-std::vector<Shape> list_shapes();
+std::vector<Shape> list_shapes();  // of the shapes folder, by name
 
 }  // namespace fusescope
