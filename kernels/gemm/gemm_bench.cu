@@ -1,4 +1,252 @@
-// Placeholder until the measurements land.
-int main() {
-  return 0;
+// gemm_bench: checks the grouped GEMM against the reference, then times it. Prints a table, and the
+// same numbers as JSON lines after it.
+//
+//   gemm_bench [filter]     filter: substring of "case variant", e.g. "down n256"
+//
+// Random data; several input sets in turn, together larger than the L2; batches of launches between
+// two events, so that launch gaps hide; median and spread over batches. The SM clock of each batch
+// is clock64 over globaltimer on every SM, before and after.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "gemm_launch.hpp"
+#include "gemm_reference.cuh"
+
+namespace fk = fusescope::kernels;
+
+namespace {
+
+#define CHECK(call)                                                                        \
+  do {                                                                                     \
+    const cudaError_t error_ = (call);                                                     \
+    if (error_ != cudaSuccess) {                                                           \
+      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error_)); \
+      std::exit(1);                                                                        \
+    }                                                                                      \
+  } while (0)
+
+constexpr int kSets = 2;
+constexpr int kBatch = 8;
+constexpr int kSamples = 15;
+
+struct Case {
+  const char* name;
+  int experts;
+  int rows_per_expert;
+  std::int64_t n;
+  std::int64_t k;
+  fk::Epilogue epilogue;
+};
+
+constexpr Case kCases[] = {
+    {"gate_up", 64, 256, 1536, 4096, fk::Epilogue::kStore},
+    {"down", 64, 256, 4096, 768, fk::Epilogue::kStore},
+    {"gate_up_fused", 64, 256, 1536, 4096, fk::Epilogue::kSiluMul},
+    {"gate_up_128", 64, 128, 1536, 4096, fk::Epilogue::kStore},
+    {"down_128", 64, 128, 4096, 768, fk::Epilogue::kStore},
+    {"gate_up_384", 64, 384, 1536, 4096, fk::Epilogue::kStore},
+    {"large", 8, 2048, 7168, 4096, fk::Epilogue::kStore},
+};
+
+struct Clock {
+  long long cycles;
+  unsigned long long ns;
+};
+
+__global__ void read_clocks(Clock* per_sm) {
+  unsigned sm = 0;
+  unsigned long long ns = 0;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+  per_sm[sm] = {clock64(), ns};
+}
+
+template <class T>
+T* device_alloc(std::size_t count) {
+  T* pointer = nullptr;
+  CHECK(cudaMalloc(&pointer, count * sizeof(T)));
+  return pointer;
+}
+
+struct InputSet {
+  __nv_bfloat16* a;
+  __nv_bfloat16* b;
+  __nv_bfloat16* d;
+};
+
+struct Bench {
+  int sms = 0;
+  Clock* before = nullptr;
+  Clock* after = nullptr;
+  double* sums = nullptr;
+
+  Bench() {
+    CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+    before = device_alloc<Clock>(sms);
+    after = device_alloc<Clock>(sms);
+    sums = device_alloc<double>(2);
+  }
+
+  double clock_ghz() const {
+    std::vector<Clock> b(sms), a(sms);
+    CHECK(cudaMemcpy(b.data(), before, sms * sizeof(Clock), cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(a.data(), after, sms * sizeof(Clock), cudaMemcpyDeviceToHost));
+    std::vector<double> ghz;
+    for (int i = 0; i < sms; ++i) {
+      if (a[i].ns > b[i].ns && b[i].ns != 0) {
+        ghz.push_back(static_cast<double>(a[i].cycles - b[i].cycles) /
+                      static_cast<double>(a[i].ns - b[i].ns));
+      }
+    }
+    if (ghz.empty())
+      return 0;
+    std::sort(ghz.begin(), ghz.end());
+    return ghz[ghz.size() / 2];
+  }
+};
+
+struct Loaded {
+  std::vector<InputSet> sets;
+  std::int32_t* expert_rows = nullptr;
+  std::int64_t rows = 0;
+};
+
+Loaded load(const Case& c) {
+  Loaded l;
+  l.rows = std::int64_t{c.experts} * c.rows_per_expert;
+  std::vector<std::int32_t> prefix;
+  for (int e = 0; e <= c.experts; ++e)
+    prefix.push_back(e * c.rows_per_expert);
+  l.expert_rows = device_alloc<std::int32_t>(prefix.size());
+  CHECK(cudaMemcpy(l.expert_rows, prefix.data(), prefix.size() * 4, cudaMemcpyHostToDevice));
+  for (int i = 0; i < kSets; ++i) {
+    InputSet s{};
+    const std::int64_t a = l.rows * c.k;
+    const std::int64_t b = c.experts * c.n * c.k;
+    s.a = device_alloc<__nv_bfloat16>(a);
+    s.b = device_alloc<__nv_bfloat16>(b);
+    s.d = device_alloc<__nv_bfloat16>(l.rows * c.n);
+    fk::reference::fill_random<<<1024, 256>>>(s.a, a, 2 * i + 1, 1.0f);
+    fk::reference::fill_random<<<1024, 256>>>(s.b, b, 2 * i + 2, 0.05f);
+    CHECK(cudaGetLastError());
+    l.sets.push_back(s);
+  }
+  return l;
+}
+
+void unload(Loaded& l) {
+  for (InputSet& s : l.sets) {
+    CHECK(cudaFree(s.a));
+    CHECK(cudaFree(s.b));
+    CHECK(cudaFree(s.d));
+  }
+  CHECK(cudaFree(l.expert_rows));
+}
+
+// Relative Frobenius error over every 37th row.
+double error_of(const Bench& bench, const Case& c, const Loaded& l, const InputSet& s) {
+  CHECK(cudaMemset(bench.sums, 0, 2 * sizeof(double)));
+  const fk::reference::Problem p{
+      s.a, s.b, l.expert_rows, c.n, c.k, c.experts, c.epilogue == fk::Epilogue::kSiluMul};
+  fk::reference::compare<<<bench.sms * 8, 256>>>(p, s.d, l.rows, 37, bench.sums);
+  CHECK(cudaGetLastError());
+  double sums[2];
+  CHECK(cudaMemcpy(sums, bench.sums, sizeof(sums), cudaMemcpyDeviceToHost));
+  return std::sqrt(sums[0] / sums[1]);
+}
+
+bool run(const Bench& bench, const Case& c, const Loaded& l, const fk::GemmVariant& v, int workers,
+         int group, std::string& json) {
+  std::vector<fk::GroupedGemmArgs> args;
+  for (const InputSet& s : l.sets) {
+    args.push_back(
+        fk::make_grouped_gemm_args({l.rows, c.n, c.k, c.experts, s.a, s.b, s.d, l.expert_rows}, v));
+    args.back().block_group = group;
+  }
+  CHECK(cudaMemset(l.sets[0].d, 0xFF, l.rows * c.n * 2));
+  fk::launch_grouped_gemm(args[0], v, workers, nullptr);
+  CHECK(cudaDeviceSynchronize());
+  const double error = error_of(bench, c, l, l.sets[0]);
+
+  cudaEvent_t begin{}, end{};
+  CHECK(cudaEventCreate(&begin));
+  CHECK(cudaEventCreate(&end));
+  std::vector<double> us;
+  std::vector<double> ghz;
+  for (int sample = -2; sample < kSamples; ++sample) {  // two batches warm up
+    read_clocks<<<bench.sms, 1024>>>(bench.before);
+    CHECK(cudaEventRecord(begin));
+    for (int i = 0; i < kBatch; ++i)
+      fk::launch_grouped_gemm(args[i % kSets], v, workers, nullptr);
+    CHECK(cudaEventRecord(end));
+    read_clocks<<<bench.sms, 1024>>>(bench.after);
+    CHECK(cudaDeviceSynchronize());
+    float ms = 0;
+    CHECK(cudaEventElapsedTime(&ms, begin, end));
+    if (sample < 0)
+      continue;
+    us.push_back(ms * 1000.0 / kBatch);
+    ghz.push_back(bench.clock_ghz());
+  }
+  CHECK(cudaEventDestroy(begin));
+  CHECK(cudaEventDestroy(end));
+  std::sort(us.begin(), us.end());
+  std::sort(ghz.begin(), ghz.end());
+  const double median = us[us.size() / 2];
+  const double clock = ghz[ghz.size() / 2];
+  const double tflops = 2.0 * l.rows * c.n * c.k / median * 1e-6;
+  const double peak = bench.sms * 4096.0 * clock * 1e-3;  // dense bf16: 4096 FLOP per SM and cycle
+  const bool ok = error <= 4e-3;
+  std::printf("%-14s %-22s %4d %5d %9.1f %9.1f %9.1f %8.1f %6.3f %6.1f%% %.2e %s\n", c.name,
+              fk::to_string(v).c_str(), workers, group, median, us.front(), us.back(), tflops,
+              clock, 100 * tflops / peak, error, ok ? "ok" : "WRONG");
+  std::fflush(stdout);
+  char line[512];
+  std::snprintf(line, sizeof(line),
+                "{\"case\":\"%s\",\"variant\":\"%s\",\"workers\":%d,\"block_group\":%d,"
+                "\"median_us\":%.2f,\"min_us\":%.2f,\"max_us\":%.2f,\"samples\":%d,\"batch\":%d,"
+                "\"tflops\":%.1f,\"sm_ghz\":%.3f,\"of_clock\":%.4f,\"rel_error\":%.3e}\n",
+                c.name, fk::to_string(v).c_str(), workers, group, median, us.front(), us.back(),
+                kSamples, kBatch, tflops, clock, tflops / peak, error);
+  json += line;
+  return ok;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string filter = argc > 1 ? argv[1] : "";
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    std::fprintf(stderr, "gemm_bench: no CUDA device\n");
+    return 2;
+  }
+  const Bench bench;
+  std::string json;
+  bool ok = true;
+  std::printf("%-14s %-22s %4s %5s %9s %9s %9s %8s %6s %7s %8s\n", "case", "variant", "sms",
+              "group", "median us", "min", "max", "TFLOP/s", "GHz", "of clk", "error");
+  for (const Case& c : kCases) {
+    Loaded loaded;
+    for (const fk::GemmVariant& v : fk::kGemmVariants) {
+      const std::string name = std::string(c.name) + " " + fk::to_string(v);
+      if (v.epilogue != c.epilogue || name.find(filter) == std::string::npos)
+        continue;
+      if (loaded.sets.empty())
+        loaded = load(c);
+      for (const int group : {1, 2}) {
+        ok &= run(bench, c, loaded, v, bench.sms, group, json);
+      }
+    }
+    if (!loaded.sets.empty())
+      unload(loaded);
+  }
+  std::printf("%s", json.c_str());
+  return ok ? 0 : 1;
 }

@@ -31,6 +31,14 @@ class Consumer {
   __device__ Consumer(GemmSmem<V> smem, int group)
       : smem_(smem), control_(smem.control()), group_(group) {}
 
+  // Lets the first warpgroup get V.head_start stages ahead.
+  __device__ void start() {
+    if constexpr (V.head_start > 0) {
+      if (group_ == 1)
+        wait_phase(control_.head_start, 0);
+    }
+  }
+
   // The next tile, once its first stage is full. The stage is not consumed.
   __device__ TileHeader next_tile() {
     wait_phase(control_.full[cursor_.slot], cursor_.parity);
@@ -66,7 +74,11 @@ class Consumer {
     }
   }
 
-  __device__ void stop_storer() {
+  __device__ void stop() {
+    if constexpr (V.head_start > 0) {
+      if (steps_to_start_ > 0)
+        give_start();
+    }
     wait_free(control_.drained[group_][chunk_.slot], chunk_.parity);
     hand_over({kStop, 0});
   }
@@ -85,6 +97,15 @@ class Consumer {
     }
     wgmma::commit();
     wgmma::pin(acc);
+    if constexpr (V.head_start > 0) {
+      if (--steps_to_start_ == 0)
+        give_start();
+    }
+  }
+
+  __device__ void give_start() {
+    if (group_ == 0 && threadIdx.x % 128 == 0)
+      arrive(control_.head_start);
   }
 
   // Per warp, not per thread: wgmma::wait is warp-wide, and the copy that refills the stage is
@@ -143,6 +164,7 @@ class Consumer {
   int group_;
   RingCursor<V.stages> cursor_;
   RingCursor<kStagedPerConsumer> chunk_;
+  int steps_to_start_ = V.head_start;
 };
 
 template <GemmVariant V, class Probe>
@@ -152,6 +174,7 @@ __device__ inline void consume_tiles(const GroupedGemmArgs& args, GemmSmem<V> sm
   Consumer<V> consumer(smem, group);
   float acc[Consumer<V>::kAccumulators];
 
+  consumer.start();
   for (;;) {
     const TileHeader tile = consumer.next_tile();
     if (tile.row_block == kStop)
@@ -165,7 +188,7 @@ __device__ inline void consume_tiles(const GroupedGemmArgs& args, GemmSmem<V> sm
     if (recorder)
       probe.record(ProbePoint::kEpilogueEnd, tile.row_block, tile.n_tile);
   }
-  consumer.stop_storer();
+  consumer.stop();
 }
 
 }  // namespace fusescope::kernels

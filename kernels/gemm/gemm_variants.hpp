@@ -27,6 +27,9 @@ struct GemmVariant {
   int block_k = 64;   // depth of one ring stage; 64 bf16 fill one 128-byte swizzle row
   int stages = 4;     // ring depth
   Epilogue epilogue = Epilogue::kStore;
+  // Stages by which the second consumer warpgroup trails the first from the start on, so that one
+  // multiplies while the other writes its output. Costs as many stages of load-ahead.
+  int head_start = 0;
 
   friend constexpr bool operator==(const GemmVariant&, const GemmVariant&) = default;
 
@@ -69,7 +72,8 @@ constexpr int shared_bytes(const GemmVariant& v) {
 
 constexpr bool is_valid(const GemmVariant& v) {
   return (v.block_n == 128 || v.block_n == 256) && v.block_k == 64 && v.stages >= 2 &&
-         v.stages <= 8 && shared_bytes(v) <= kMaxSharedBytes;
+         v.stages <= 8 && v.head_start >= 0 && v.head_start < v.stages &&
+         shared_bytes(v) <= kMaxSharedBytes;
 }
 
 // --- the list ------------------------------------------------------------------------------------
@@ -102,8 +106,16 @@ constexpr int variant_index(const GemmVariant& v) {
 
 // "n256_s4_store", "n128_s6_silu_mul", ...
 inline std::string to_string(const GemmVariant& v) {
-  return "n" + std::to_string(v.block_n) + "_s" + std::to_string(v.stages) +
-         (v.epilogue == Epilogue::kSiluMul ? "_silu_mul" : "_store");
+  std::string name = "n";
+  name += std::to_string(v.block_n);
+  name += "_s";
+  name += std::to_string(v.stages);
+  if (v.head_start > 0) {
+    name += "_h";
+    name += std::to_string(v.head_start);
+  }
+  name += v.epilogue == Epilogue::kSiluMul ? "_silu_mul" : "_store";
+  return name;
 }
 
 }  // namespace fusescope::kernels

@@ -1,0 +1,163 @@
+// What the GEMM tests share: device buffers, padded expert tables, random and poisoned data, and
+// the comparison with the reference.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/gemm/gemm_launch.hpp"
+#include "kernels/gemm/gemm_reference.cuh"
+
+namespace fusescope::kernels::testing {
+
+#define ASSERT_CUDA(call) ASSERT_EQ(cudaSuccess, (call)) << cudaGetErrorString(cudaGetLastError())
+
+inline constexpr double kTolerance = 4e-3;  // bf16 output rounding alone is about 2e-3
+
+inline bool no_device() {
+  int count = 0;
+  const bool none = cudaGetDeviceCount(&count) != cudaSuccess || count == 0;
+  static_cast<void>(cudaGetLastError());
+  return none;
+}
+
+inline int sm_count() {
+  int sms = 0;
+  cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
+  return sms;
+}
+
+template <class T>
+class DeviceBuffer {
+ public:
+  explicit DeviceBuffer(std::size_t count) : count_(count) {
+    if (cudaMalloc(&data_, bytes() + 16) != cudaSuccess)
+      throw std::bad_alloc();
+  }
+  ~DeviceBuffer() { cudaFree(data_); }
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  T* get() const { return data_; }
+  std::size_t bytes() const { return count_ * sizeof(T); }
+  void fill_bytes(int value) { cudaMemset(data_, value, bytes()); }
+  void upload(const std::vector<T>& from) {
+    cudaMemcpy(data_, from.data(), bytes(), cudaMemcpyHostToDevice);
+  }
+  std::vector<T> download() const {
+    std::vector<T> to(count_);
+    cudaMemcpy(to.data(), data_, bytes(), cudaMemcpyDeviceToHost);
+    return to;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_;
+};
+
+struct Shape {
+  std::vector<int> blocks_per_expert;  // row blocks
+  std::int64_t n;
+  std::int64_t k;
+
+  int experts() const { return static_cast<int>(blocks_per_expert.size()); }
+  int row_blocks() const {
+    int sum = 0;
+    for (int blocks : blocks_per_expert)
+      sum += blocks;
+    return sum;
+  }
+  std::int64_t rows() const { return std::int64_t{row_blocks()} * kBlockRows; }
+};
+
+// One problem with its buffers. A has `spare` row blocks more than the routing fills.
+class Fixture {
+ public:
+  Fixture(Shape shape, GemmVariant variant, int spare = 2)
+      : shape_(std::move(shape)),
+        variant_(variant),
+        capacity_(shape_.rows() + spare * kBlockRows),
+        a(capacity_ * shape_.k),
+        b(shape_.experts() * shape_.n * shape_.k),
+        d(capacity_ * d_cols()),
+        expert_rows(shape_.experts() + 1),
+        sums_(2) {
+    std::vector<std::int32_t> prefix{0};
+    for (int blocks : shape_.blocks_per_expert)
+      prefix.push_back(prefix.back() + blocks * kBlockRows);
+    expert_rows.upload(prefix);
+    static std::uint64_t seed = 1;
+    reference::fill_random<<<256, 256>>>(a.get(), capacity_ * shape_.k, seed++, 1.0f);
+    reference::fill_random<<<256, 256>>>(b.get(), shape_.experts() * shape_.n * shape_.k, seed++,
+                                         0.125f);
+    d.fill_bytes(0xFF);  // NaN
+  }
+
+  GroupedGemmArgs args() const {
+    return make_grouped_gemm_args({capacity_, shape_.n, shape_.k, shape_.experts(), a.get(),
+                                   b.get(), d.get(), expert_rows.get()},
+                                  variant_);
+  }
+
+  std::int64_t d_cols() const {
+    return variant_.epilogue == Epilogue::kSiluMul ? shape_.n / 2 : shape_.n;
+  }
+
+  // Relative Frobenius error over all rows that the routing fills; NaN if any was not written.
+  double relative_error() {
+    if (shape_.rows() == 0)
+      return 0;
+    sums_.fill_bytes(0);
+    const reference::Problem problem{a.get(),
+                                     b.get(),
+                                     expert_rows.get(),
+                                     shape_.n,
+                                     shape_.k,
+                                     shape_.experts(),
+                                     variant_.epilogue == Epilogue::kSiluMul};
+    reference::compare<<<1024, 128>>>(problem, d.get(), shape_.rows(), 1, sums_.get());
+    const std::vector<double> sums = sums_.download();
+    return std::sqrt(sums[0] / sums[1]);
+  }
+
+  std::vector<std::uint16_t> output() const {
+    std::vector<std::uint16_t> bits(d.bytes() / 2);
+    cudaMemcpy(bits.data(), d.get(), d.bytes(), cudaMemcpyDeviceToHost);
+    return bits;
+  }
+
+  // Rows behind the last expert keep their poison.
+  bool spare_rows_untouched() const {
+    const std::vector<std::uint16_t> bits = output();
+    for (std::size_t i = shape_.rows() * d_cols(); i < bits.size(); ++i) {
+      if (bits[i] != 0xFFFF)
+        return false;
+    }
+    return true;
+  }
+
+  const Shape& shape() const { return shape_; }
+  std::int64_t capacity() const { return capacity_; }
+
+ private:
+  Shape shape_;
+  GemmVariant variant_;
+  std::int64_t capacity_;
+
+ public:
+  DeviceBuffer<__nv_bfloat16> a;
+  DeviceBuffer<__nv_bfloat16> b;
+  DeviceBuffer<__nv_bfloat16> d;
+  DeviceBuffer<std::int32_t> expert_rows;
+
+ private:
+  DeviceBuffer<double> sums_;
+};
+
+}  // namespace fusescope::kernels::testing

@@ -1,0 +1,137 @@
+// The plain grouped GEMM: every variant against the fp64 reference over many shapes, bitwise
+// repeatability, replay with changed routing, and the host's refusals.
+#include "gemm_fixture.cuh"
+
+namespace fusescope::kernels::testing {
+namespace {
+
+#define SKIP_WITHOUT_DEVICE() \
+  if (no_device())            \
+  GTEST_SKIP() << "no CUDA device"
+
+std::string name_of(const ::testing::TestParamInfo<GemmVariant>& info) {
+  return to_string(info.param);
+}
+
+class GroupedGemm : public ::testing::TestWithParam<GemmVariant> {
+ protected:
+  void check(const Shape& shape, int workers = sm_count(), int group = 1) {
+    SCOPED_TRACE("experts " + std::to_string(shape.experts()) + ", row blocks " +
+                 std::to_string(shape.row_blocks()) + ", N " + std::to_string(shape.n) + ", K " +
+                 std::to_string(shape.k) + ", workers " + std::to_string(workers));
+    Fixture fixture(shape, GetParam());
+    GroupedGemmArgs args = fixture.args();
+    args.block_group = group;
+    launch_grouped_gemm(args, GetParam(), workers, nullptr);
+    ASSERT_CUDA(cudaDeviceSynchronize());
+    EXPECT_LE(fixture.relative_error(), kTolerance);
+    EXPECT_TRUE(fixture.spare_rows_untouched());
+    ASSERT_CUDA(cudaDeviceSynchronize());
+  }
+};
+
+TEST_P(GroupedGemm, OneRowBlock) {
+  SKIP_WITHOUT_DEVICE();
+  check({{1}, 512, 512});
+  check({{1}, 256, 64});
+}
+
+TEST_P(GroupedGemm, NothingRouted) {
+  SKIP_WITHOUT_DEVICE();
+  check({{0, 0, 0}, 512, 512});
+}
+
+TEST_P(GroupedGemm, OddExpertCountsAndEmptyExperts) {
+  SKIP_WITHOUT_DEVICE();
+  check({{0, 2, 1, 0, 0, 3, 1}, 768, 512});
+  check({{1, 0, 5}, 768, 512});
+  std::vector<int> many(67, 1);
+  for (std::size_t i = 0; i < many.size(); i += 3)
+    many[i] = 0;
+  many[40] = 4;
+  check({many, 512, 256});
+  std::vector<int> far(300, 0);  // the answer lies many lookup steps ahead
+  far[299] = 2;
+  check({far, 256, 128});
+}
+
+TEST_P(GroupedGemm, RaggedN) {
+  SKIP_WITHOUT_DEVICE();
+  for (const std::int64_t n : {16, 48, 272, 352, 704, 720, 1008})
+    check({{2, 1}, n, 256});
+}
+
+TEST_P(GroupedGemm, RaggedK) {
+  SKIP_WITHOUT_DEVICE();
+  for (const std::int64_t k : {8, 56, 72, 200, 352, 704, 1000})
+    check({{2, 1}, 512, k});
+}
+
+TEST_P(GroupedGemm, ModelShapes) {
+  SKIP_WITHOUT_DEVICE();
+  check({{2, 3}, 1536, 4096});
+  check({{3, 2}, 4096, 768});
+  check({{1, 2}, 7168, 2048});
+  check({{2, 1}, 4096, 7168});
+  check({{1, 1, 1}, 2880, 1440});
+}
+
+TEST_P(GroupedGemm, PairsOfRowBlocks) {
+  SKIP_WITHOUT_DEVICE();
+  check({{1, 2, 0, 3, 1, 1, 1}, 1024, 512}, sm_count(), 2);
+  check({{1}, 1024, 512}, sm_count(), 2);
+  check({{2, 2}, 768, 512}, 5, 2);
+}
+
+TEST_P(GroupedGemm, ManyTilesPerWorker) {
+  SKIP_WITHOUT_DEVICE();
+  check({{3, 0, 4, 1}, 1536, 320}, 1);
+  check({{3, 0, 4, 1}, 1536, 64}, 2);  // one stage per tile: the ring holds several tiles
+}
+
+TEST_P(GroupedGemm, BitwiseSameForAnyWorkersOrderAndRepeat) {
+  SKIP_WITHOUT_DEVICE();
+  Fixture fixture({{3, 1, 0, 4}, 1536, 1024}, GetParam());
+  GroupedGemmArgs args = fixture.args();
+  launch_grouped_gemm(args, GetParam(), 1, nullptr);
+  ASSERT_CUDA(cudaDeviceSynchronize());
+  const std::vector<std::uint16_t> want = fixture.output();
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    args.block_group = 1 + repeat % 2;
+    fixture.d.fill_bytes(0xFF);
+    launch_grouped_gemm(args, GetParam(), 1 + (repeat * 37) % sm_count(), nullptr);
+    ASSERT_CUDA(cudaDeviceSynchronize());
+    ASSERT_EQ(want, fixture.output()) << "repeat " << repeat;
+  }
+}
+
+TEST_P(GroupedGemm, ReplayedGraphFollowsTheRouting) {
+  SKIP_WITHOUT_DEVICE();
+  Fixture fixture({{4, 4, 4}, 768, 512}, GetParam());
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  ASSERT_CUDA(cudaStreamCreate(&stream));
+  ASSERT_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  launch_grouped_gemm(fixture.args(), GetParam(), sm_count(), stream);
+  ASSERT_CUDA(cudaStreamEndCapture(stream, &graph));
+  ASSERT_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+  const std::vector<std::vector<std::int32_t>> routings = {
+      {0, 512, 1024, 1536}, {0, 0, 1536, 1536}, {0, 128, 1280, 1536}};
+  for (const auto& routing : routings) {
+    fixture.expert_rows.upload(routing);
+    fixture.d.fill_bytes(0xFF);
+    ASSERT_CUDA(cudaDeviceSynchronize());
+    ASSERT_CUDA(cudaGraphLaunch(exec, stream));
+    ASSERT_CUDA(cudaStreamSynchronize(stream));
+    EXPECT_LE(fixture.relative_error(), kTolerance);
+  }
+  cudaGraphExecDestroy(exec);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, GroupedGemm, ::testing::ValuesIn(kGemmVariants), name_of);
+
+}  // namespace
+}  // namespace fusescope::kernels::testing
