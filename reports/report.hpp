@@ -11,9 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/accounting.hpp"
-#include "analysis/critical_path.hpp"
 #include "analysis/ladder.hpp"
+#include "analysis/summary.hpp"
 #include "timeline/timeline.hpp"
 
 namespace fusescope::reports {
@@ -56,11 +55,10 @@ struct ProfileNumber {
 
 // The run that is explained in depth.
 struct ChosenRun {
-  std::string name;             // "best config", "+ all hands"
-  std::string why;              // how it was chosen
-  timeline::Timeline timeline;  // sorted, see timeline::sort_events
-  analysis::Accounting accounting;
-  analysis::CriticalPath path;
+  std::string name;                   // "best config", "+ all hands"
+  std::string why;                    // how it was chosen
+  timeline::Timeline timeline;        // sorted, see timeline::sort_events
+  analysis::Attribution attribution;  // attribute(timeline)
 };
 
 struct ReportInput {
