@@ -26,8 +26,7 @@ enum class Use : std::uint8_t {
   idle,         // an SM without a block, or a block between two slices
 };
 inline constexpr int kUses = static_cast<int>(Use::idle) + 1;
-inline constexpr int kRoles = 4;  // timeline::Role
-std::string_view name(Use use);   // "gate wait"
+std::string_view name(Use use);  // "gate wait"
 
 // What the last token to land was doing while a gate was closed.
 enum class Blame : std::uint8_t { not_yet_issued, in_flight, landed_not_seen };
@@ -59,7 +58,7 @@ struct RankAccounting {
   std::array<std::int64_t, kUses> by_use{};  // sums to area_ns exactly
   // The same area by the role of the SM's block (timeline::Role); `stream` is time outside of
   // kernels with block tracks, and SMs without a block. Sums to by_use over the roles.
-  std::array<std::array<std::int64_t, kUses>, kRoles> by_role{};
+  std::array<std::array<std::int64_t, kUses>, timeline::kRoles> by_role{};
 };
 
 struct Accounting {

@@ -43,9 +43,9 @@ enum class Step : std::uint8_t {
   schedule_build,
   barrier,
   copy_in,
-  dispatch_head,  // kernel 1 before the rank's first tile starts: moving tokens that are needed,
-                  // and seeing that they landed
-  dispatch_order,      // at any time: moving tokens that the waiting row block does not need yet
+  dispatch_head,   // kernel 1 before the rank's first tile starts: moving tokens that are needed,
+                   // and seeing that they landed
+  dispatch_order,  // at any time: moving tokens that the waiting row block does not need yet
   dispatch_bandwidth,  // after the first tile started: moving tokens that it needs, and seeing them
   gemm_1,
   activation,

@@ -1,0 +1,52 @@
+#pragma once
+// To which step a stretch of the critical path counts. Knows the events' kinds and two marks per
+// rank; nothing of the walk.
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/critical_path.hpp"
+#include "timeline/dependencies.hpp"
+
+namespace fusescope::analysis {
+
+class PathRules {
+ public:
+  explicit PathRules(const timeline::Dependencies& dependencies);
+
+  // A stretch [begin, end) of time that the walk gave to an event, or (`gap`) to the idle time
+  // before it on its track, in pieces that each count to one step.
+  struct Piece {
+    std::int64_t begin_ns;
+    std::int64_t end_ns;
+    Step step;
+  };
+  struct Pieces {
+    Piece piece[2];  // in order of time
+    int count;
+  };
+  // `waiting_row_block`: whose gate wait led the walk here; -1 when none did.
+  Pieces classify(timeline::Dependencies::EventId event, std::int64_t begin_ns, std::int64_t end_ns,
+                  bool gap, int waiting_row_block) const;
+
+  // When the rank's first tile of GEMM 1 started, and when its last tile of GEMM 2 ended; the end
+  // of time where there is none on record.
+  std::int64_t head_end(int rank) const { return head_end_[static_cast<std::size_t>(rank)]; }
+  std::int64_t last_tile_end(int rank) const {
+    return last_tile_end_[static_cast<std::size_t>(rank)];
+  }
+
+  // Whether one of the token's hits lies in this row block or an earlier one.
+  bool needs(int rank, int row_block, int token) const;
+
+ private:
+  const timeline::Dependencies* dependencies_;
+  std::vector<std::int64_t> head_end_;
+  std::vector<std::int64_t> last_tile_end_;
+};
+
+// Whether a stretch of this step and kind counts as exposed communication; `gap`: idle time before
+// it.
+bool exposes(Step step, timeline::Kind kind, bool gap);
+
+}  // namespace fusescope::analysis
