@@ -1,0 +1,331 @@
+#include "sweep/sweep_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "base/error.hpp"
+#include "sweep/knob_json.hpp"
+
+namespace fusescope::sweep {
+namespace {
+
+constexpr std::array<std::string_view, 2> kSearchNames = {"grid", "random"};
+constexpr long long kMostTrials = 1'000'000;  // a sweep beyond that is a mistake in its axes
+
+// Runs `read`; an error of it that names another place is told to come from here.
+template <typename Read>
+auto at_place(const JsonReader& reader, Read read) {
+  try {
+    return read();
+  } catch (const InputError& error) {
+    const InputError::Parts& parts = error.parts();
+    const bool own_file = !parts.file.empty() && parts.file != reader.file();
+    throw InputError(
+        {reader.file(), reader.path(),
+         own_file ? parts.file + ": " + parts.place + ": " + parts.problem : parts.problem,
+         parts.accepted});
+  }
+}
+
+Shape read_inline_shape(const JsonReader& reader) {
+  struct Field {
+    const char* key;
+    int Shape::*member;
+  };
+  constexpr std::array<Field, 6> kFields = {{{"ranks", &Shape::ranks},
+                                             {"tokens_per_rank", &Shape::tokens_per_rank},
+                                             {"hidden", &Shape::hidden},
+                                             {"experts", &Shape::experts},
+                                             {"topk", &Shape::topk},
+                                             {"intermediate", &Shape::intermediate}}};
+  std::vector<std::string> known = {"name", "source"};
+  for (const Field& field : kFields) {
+    known.emplace_back(field.key);
+  }
+  reader.only(known);
+  Shape shape;
+  shape.name = reader.has("name") ? reader.at("name").as_string() : "inline";
+  shape.source = reader.has("source") ? reader.at("source").as_string() : "written in the sweep";
+  for (const Field& field : kFields) {
+    shape.*field.member =
+        static_cast<int>(reader.at(field.key).as_integer(1, std::numeric_limits<int>::max()));
+  }
+  try {
+    validate(shape, reader.file());
+  } catch (const InputError& error) {
+    InputError::Parts parts = error.parts();
+    parts.place = reader.path() + parts.place;
+    throw InputError(parts);
+  }
+  return shape;
+}
+
+Shape read_shape(const JsonReader& reader) {
+  if (reader.value().is_object()) {
+    return read_inline_shape(reader);
+  }
+  if (!reader.value().is_string()) {
+    reader.refuse(reader.value().dump() + " is not a shape",
+                  "a name, a path, or an object with ranks, tokens_per_rank, hidden, ...");
+  }
+  return at_place(reader, [&] { return load_shape(reader.as_string()); });
+}
+
+Json shape_document(const Shape& shape) {
+  return {{"name", shape.name},     {"source", shape.source},
+          {"ranks", shape.ranks},   {"tokens_per_rank", shape.tokens_per_rank},
+          {"hidden", shape.hidden}, {"experts", shape.experts},
+          {"topk", shape.topk},     {"intermediate", shape.intermediate}};
+}
+
+RoutingSpec read_routing(const JsonReader& reader) {
+  if (!reader.value().is_object()) {
+    return at_place(reader, [&] { return parse_routing(reader.as_string()); });
+  }
+  static const std::vector<std::string> kKinds = {"balanced", "uniform", "zipf", "hot", "file"};
+  RoutingSpec spec;
+  spec.kind = static_cast<RoutingKind>(reader.at("kind").as_choice(kKinds));
+  // Only what the kind uses is accepted, so that a parameter without effect is noticed.
+  std::vector<std::string> known = {"kind"};
+  constexpr int kMost = std::numeric_limits<int>::max();
+  switch (spec.kind) {
+    case RoutingKind::balanced:
+    case RoutingKind::uniform:
+      known.insert(known.end(), {"seed"});
+      break;
+    case RoutingKind::zipf:
+      known.insert(known.end(), {"alpha", "seed"});
+      break;
+    case RoutingKind::hot:
+      known.insert(known.end(), {"experts", "share", "seed"});
+      break;
+    case RoutingKind::file:
+      known.insert(known.end(), {"path", "layer", "skip_tokens", "weights"});
+      break;
+  }
+  reader.only(known);
+  if (reader.has("alpha")) {
+    spec.alpha = reader.at("alpha").as_number(0, 100);
+  }
+  if (reader.has("experts")) {
+    spec.hot_experts = static_cast<int>(reader.at("experts").as_integer(1, kMost));
+  }
+  if (reader.has("share")) {
+    spec.hot_share = reader.at("share").as_number(0, 1);
+  }
+  if (reader.has("seed")) {
+    spec.seed = static_cast<std::uint64_t>(
+        reader.at("seed").as_integer(0, std::numeric_limits<long long>::max()));
+  }
+  if (spec.kind == RoutingKind::file) {
+    spec.path = reader.at("path").as_string();
+  }
+  if (reader.has("layer")) {
+    spec.layer = static_cast<int>(reader.at("layer").as_integer(0, kMost));
+  }
+  if (reader.has("skip_tokens")) {
+    spec.skip_tokens = static_cast<int>(reader.at("skip_tokens").as_integer(0, kMost));
+  }
+  if (reader.has("weights")) {
+    spec.weights_path = reader.at("weights").as_string();
+  }
+  return spec;
+}
+
+Axis read_axis(const std::string& knob_name, const JsonReader& reader) {
+  Axis axis;
+  axis.knob = knob_name;
+  Config scratch;
+  if (find_knob(knob_name) == nullptr) {
+    set_knob(scratch, knob_name, KnobValue{false}, reader.file(), reader.path());  // says so
+  }
+  const Knob& knob = *find_knob(knob_name);
+  if (reader.size() == 0) {
+    reader.refuse("the axis is empty",
+                  "at least one value; to leave the knob at its base value, leave the axis out");
+  }
+  for (std::size_t i = 0; i < reader.size(); ++i) {
+    const JsonReader element = reader.element(i);
+    set_knob(scratch, knob_name, knob_value(element), element.file(), element.path());
+    // The knob's own form of the value: 4 and 4.0 are one.
+    const KnobValue value = knob.get(scratch);
+    const auto earlier = std::find(axis.values.begin(), axis.values.end(), value);
+    if (earlier != axis.values.end()) {
+      element.refuse(
+          fmt::format(
+              "{} stands twice on this axis, first at {}", to_string(value),
+              reader.element(static_cast<std::size_t>(earlier - axis.values.begin())).path()),
+          "each value once");
+    }
+    axis.values.push_back(value);
+  }
+  return axis;
+}
+
+std::vector<Axis> read_axes(const JsonReader& reader) {
+  std::vector<Axis> axes;
+  for (const std::string& knob : reader.keys()) {
+    axes.push_back(read_axis(knob, reader.at(knob)));
+  }
+  if (axes.empty()) {
+    reader.refuse("there is no axis", "an object with at least one knob and its values");
+  }
+  std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
+    return find_knob(a.knob) < find_knob(b.knob);  // rows of one registry
+  });
+  long long configs = 1;
+  for (const Axis& axis : axes) {
+    configs *= static_cast<long long>(axis.values.size());
+    if (configs > kMostTrials) {
+      reader.refuse(fmt::format("the axes span more than {} configs", kMostTrials),
+                    "fewer or shorter axes");
+    }
+  }
+  return axes;
+}
+
+Search read_search(const JsonReader& reader) {
+  reader.only({"strategy", "budget", "seed"});
+  Search search;
+  search.kind = static_cast<SearchKind>(
+      reader.at("strategy").as_choice({kSearchNames.begin(), kSearchNames.end()}));
+  if (reader.has("budget")) {
+    const JsonReader budget = reader.at("budget");
+    budget.only({"trials", "seconds"});
+    if (budget.has("trials")) {
+      search.trials = budget.at("trials").as_integer(1, kMostTrials);
+    }
+    if (budget.has("seconds")) {
+      search.seconds = budget.at("seconds").as_number(0.001, 1e9);
+    }
+  }
+  if (reader.has("seed")) {
+    search.seed = static_cast<std::uint64_t>(
+        reader.at("seed").as_integer(0, std::numeric_limits<long long>::max()));
+  }
+  return search;
+}
+
+Measure read_measure(const JsonReader& reader) {
+  reader.only({"warmup", "min_samples", "target_rel_ci", "max_seconds", "seed"});
+  Measure measure;
+  if (reader.has("warmup")) {
+    measure.warmup = static_cast<int>(reader.at("warmup").as_integer(0, 100'000));
+  }
+  if (reader.has("min_samples")) {
+    measure.min_samples = static_cast<int>(reader.at("min_samples").as_integer(1, 1'000'000));
+  }
+  if (reader.has("target_rel_ci")) {
+    measure.target_rel_ci = reader.at("target_rel_ci").as_number(1e-6, 1);
+  }
+  if (reader.has("max_seconds")) {
+    measure.max_seconds = reader.at("max_seconds").as_number(0.001, 1e6);
+  }
+  if (reader.has("seed")) {
+    measure.seed = static_cast<std::uint64_t>(
+        reader.at("seed").as_integer(0, std::numeric_limits<long long>::max()));
+  }
+  return measure;
+}
+
+}  // namespace
+
+std::string_view name(SearchKind kind) {
+  return kSearchNames[static_cast<std::size_t>(kind)];
+}
+
+SweepConfig read_sweep_config(const std::string& path) {
+  return parse_sweep_config(read_json_file(path), path);
+}
+
+SweepConfig parse_sweep_config(const Json& document, const std::string& file) {
+  const JsonReader reader(file, document);
+  reader.only({"name", "why", "shape", "routing", "engine", "profile", "base", "axes",
+               "constraints", "search", "measure", "ladder"});
+  SweepConfig config;
+  config.file = file;
+  config.name = reader.at("name").as_string();
+  if (config.name.empty()) {
+    reader.at("name").refuse("the name is empty", "a name for reports and tables");
+  }
+  if (reader.has("why")) {
+    config.why = reader.at("why").as_string();
+  }
+  config.shape = read_shape(reader.at("shape"));
+  config.routing = reader.has("routing") ? read_routing(reader.at("routing")) : RoutingSpec{};
+  if (reader.has("engine")) {
+    static const std::vector<std::string> kEngines = {"auto", "sim", "cuda"};
+    config.engine = kEngines[reader.at("engine").as_choice(kEngines)];
+  }
+  if (reader.has("profile")) {
+    config.profile = reader.at("profile").as_string();
+  }
+  if (reader.has("base")) {
+    set_knobs(config.base, reader.at("base"));
+  }
+  config.axes = read_axes(reader.at("axes"));
+  if (reader.has("constraints")) {
+    const JsonReader constraints = reader.at("constraints");
+    for (std::size_t i = 0; i < constraints.size(); ++i) {
+      const JsonReader text = constraints.element(i);
+      config.constraints.emplace_back(text.as_string(), file, text.path());
+    }
+  }
+  if (reader.has("search")) {
+    config.search = read_search(reader.at("search"));
+  }
+  if (reader.has("measure")) {
+    config.measure = read_measure(reader.at("measure"));
+  }
+  if (reader.has("ladder")) {
+    config.ladder = reader.at("ladder").as_bool();
+  }
+  config.document = document;
+  config.document["shape"] = shape_document(config.shape);
+  return config;
+}
+
+Json identity(const SweepConfig& config) {
+  Json axes = Json::object();
+  for (const Axis& axis : config.axes) {
+    for (const KnobValue& value : axis.values) {
+      axes[axis.knob].push_back(to_json(value));
+    }
+  }
+  Json constraints = Json::array();
+  for (const Constraint& constraint : config.constraints) {
+    constraints.push_back(constraint.text());
+  }
+  Json search = {{"strategy", name(config.search.kind)}};
+  if (config.search.kind != SearchKind::grid) {
+    search["seed"] = config.search.seed;
+  }
+  return {{"base", Json::parse(to_json(config.base).dump())},
+          {"axes", axes},
+          {"constraints", constraints},
+          {"search", search},
+          {"measure",
+           {{"warmup", config.measure.warmup},
+            {"min_samples", config.measure.min_samples},
+            {"target_rel_ci", config.measure.target_rel_ci},
+            {"max_seconds", config.measure.max_seconds},
+            {"seed", config.measure.seed}}}};
+}
+
+std::string hex(std::uint64_t value) {
+  return fmt::format("{:016x}", value);
+}
+
+std::string hex_hash(const std::string& text) {
+  std::uint64_t state = 14695981039346656037ull;
+  for (const char character : text) {
+    state = (state ^ static_cast<unsigned char>(character)) * 1099511628211ull;
+  }
+  return hex(state);
+}
+
+}  // namespace fusescope::sweep
