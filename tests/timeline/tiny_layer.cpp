@@ -50,7 +50,7 @@ class Builder {
     watermark_end_.assign(static_cast<std::size_t>(sketch_.ranks * sketch_.ranks), 0);
     for (int rank = 0; rank < sketch_.ranks; ++rank) {
       auto& time = now[static_cast<std::size_t>(rank)];
-      time = second_kernel(rank, time + 10);
+      time = second_kernel(rank, time + 10 + 200 * rank);  // later ranks keep others waiting
     }
     for (int rank = 0; rank < sketch_.ranks; ++rank) {
       reduce(rank, now[static_cast<std::size_t>(rank)] + 10);

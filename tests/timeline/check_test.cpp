@@ -1,0 +1,184 @@
+// check(): consistent timelines pass; each kind of damage is found and named by track and time.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "timeline/timeline.hpp"
+#include "tiny_layer.hpp"
+
+namespace fusescope::timeline {
+namespace {
+
+// The event of a kind on a rank whose token (or row block) is `key`.
+Event& find(Timeline& timeline, Kind kind, int rank, int key) {
+  for (Event& event : timeline.events) {
+    if (event.kind == kind && timeline.tracks[event.track].rank == rank &&
+        (event.token == key || (event.token < 0 && event.row_block == key) ||
+         (event.token < 0 && event.row_block < 0 && event.peer == key))) {
+      return event;
+    }
+  }
+  throw std::logic_error("no such event");
+}
+
+TEST(Check, ConsistentTimelinesPass) {
+  EXPECT_EQ(check(tiny_layer()), "");
+  EXPECT_EQ(check(tiny_layer({.ranks = 1})), "");
+  EXPECT_EQ(check(tiny_layer({.ranks = 4,
+                              .tokens_per_rank = 64,
+                              .topk = 4,
+                              .row_blocks = 16,
+                              .n_tiles_1 = 3,
+                              .n_tiles_2 = 5,
+                              .compute_blocks = 7,
+                              .lanes = 24,
+                              .job_blocks = 3})),
+            "");
+  EXPECT_EQ(check(tiny_layer(seed_sized())), "");
+  EXPECT_EQ(check(Timeline{}), "");
+}
+
+struct Damage {
+  std::string name;
+  std::function<void(Timeline&)> harm;
+  std::string found;  // part of the violation
+};
+
+void PrintTo(const Damage& damage, std::ostream* out) {
+  *out << damage.name;
+}
+
+class CheckFinds : public testing::TestWithParam<Damage> {};
+
+TEST_P(CheckFinds, Damage) {
+  Timeline timeline = tiny_layer();
+  GetParam().harm(timeline);
+  const std::string fault = check(timeline);
+  EXPECT_NE(fault.find(GetParam().found), std::string::npos) << fault;
+}
+
+std::vector<Damage> damages() {
+  return {
+      Damage{"OverlapOnATrack", [](Timeline& t) { find(t, Kind::mainloop, 1, 2).end_ns += 5; },
+             "rank 1 dispatch_gemm compute block 0 at 715 ns: epilogue overlaps the mainloop"},
+      Damage{"MissingArgument", [](Timeline& t) { find(t, Kind::scatter, 0, 3).token = -1; },
+             "scatter has token -1, expected [0, 8)"},
+      Damage{"ArgumentThatTheKindDoesNotCarry",
+             [](Timeline& t) { find(t, Kind::scatter, 0, 3).peer = 1; },
+             "scatter has peer 1, which this kind does not carry"},
+      Damage{"RowBlockBeyondTheWiring",
+             [](Timeline& t) { find(t, Kind::mainloop, 0, 2).row_block = 3; },
+             "mainloop has row_block 3, expected [0, 3)"},
+      Damage{"WrongSourceRank", [](Timeline& t) { find(t, Kind::pull, 0, 5).peer = 0; },
+             "pull of token 5 has peer 0, but the token's source rank is 1"},
+      Damage{"OutsideTheWall", [](Timeline& t) { t.end_ns -= 1; }, "outside the wall"},
+      Damage{"WallLongerThanThePhases", [](Timeline& t) { t.end_ns += 1; }, "the wall is from"},
+      Damage{"EndsBeforeItBegins", [](Timeline& t) { find(t, Kind::pull, 0, 0).end_ns = 0; },
+             "pull ends before it begins"},
+      Damage{"PhasesOutOfOrder", [](Timeline& t) { std::swap(t.events[1].kind, t.events[3].kind); },
+             "rank 0 stream at 200 ns: barrier comes after copy_in, expected before it"},
+      Damage{"BlockOutsideItsKernel",
+             [](Timeline& t) {
+               for (Event& event : t.events) {
+                 event.end_ns -= event.kind == Kind::dispatch_gemm;
+               }
+             },
+             "lies outside its dispatch_gemm phase"},
+      Damage{"TokenChangesLane",
+             [](Timeline& t) {
+               std::swap(find(t, Kind::arrive, 0, 0).token, find(t, Kind::arrive, 0, 1).token);
+             },
+             "its scatter is on rank 0 dispatch_gemm communication block 2 lane"},
+      Damage{"GateOpensBeforeTheLastArrive",
+             [](Timeline& t) {
+               for (Event& event : t.events) {
+                 if (event.kind == Kind::gate_wait && event.end_ns - event.begin_ns > 30) {
+                   event.end_ns -= 30;
+                   return;
+                 }
+               }
+             },
+             "before its cause: arrive of token"},
+      Damage{"JobBeforeItsRowBlocks",
+             [](Timeline& t) {
+               Event& wait = find(t, Kind::ready_wait, 0, 0);
+               wait.end_ns = wait.begin_ns;
+             },
+             "before its cause: epilogue of row block"},
+      Damage{"ReduceBeforeTheWatermark",
+             [](Timeline& t) { find(t, Kind::reduce_wait, 0, 1).end_ns -= 15; },
+             "before its cause: watermark with rank 0 on rank 1 gemm_combine_push"},
+      Damage{"LostWatermark",
+             [](Timeline& t) {
+               std::erase_if(t.events,
+                             [](const Event& event) { return event.kind == Kind::watermark; });
+             },
+             "raised no watermark"},
+      Damage{"BarrierLeftTooEarly",
+             [](Timeline& t) {
+               for (Event& event : t.events) {
+                 if (event.kind == Kind::barrier && event.begin_ns == 200) {
+                   event.end_ns = 209;
+                 }
+               }
+             },
+             "barrier ends at 209 ns, before its cause: barrier on rank 1 stream begins at 210"},
+      Damage{"TokenArrivesTwice",
+             [](Timeline& t) {
+               Event& late = find(t, Kind::claim, 0, 7);
+               late.token = 6;
+             },
+             "claim of token 6 is there twice"},
+      Damage{"TokenNeverArrives",
+             [](Timeline& t) {
+               const std::uint32_t lane = find(t, Kind::arrive, 0, 0).track;
+               std::erase_if(t.events, [lane](const Event& event) {
+                 return event.token == 0 && event.track == lane;
+               });
+             },
+             "rank 0: 7 of 8 tokens arrive"},
+      Damage{"TileLost",
+             [](Timeline& t) {
+               std::erase_if(t.events, [](const Event& event) {
+                 return event.kind == Kind::epilogue && event.row_block == 1 && event.index == 1;
+               });
+             },
+             "row block 1 has 1 of 2 epilogues in GEMM 1"},
+      Damage{"Unsorted", [](Timeline& t) { std::swap(t.events[0], t.events[5]); },
+             "events are not sorted"},
+      Damage{"TrackTwice", [](Timeline& t) { t.tracks[1] = t.tracks[0]; },
+             "rank 0 stream is there twice"},
+      Damage{"EventOnNoTrack", [](Timeline& t) { t.events.back().track = 999; }, "is on track 999"},
+      Damage{"CounterGoesBack", [](Timeline& t) { t.counters[0].time_ns[0] = 1 << 20; },
+             "goes back in time"},
+      Damage{"WiringTooShort", [](Timeline& t) { t.wiring.hit_row_block[1].pop_back(); },
+             "rank 1 has 15 hits, expected 16"}};
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CheckFinds, testing::ValuesIn(damages()),
+                         [](const auto& each) { return each.param.name; });
+
+TEST(Check, TheClockBoundExcusesWhatClocksCannotTell) {
+  Timeline timeline = tiny_layer();
+  for (Event& event : timeline.events) {
+    if (event.kind == Kind::barrier && event.begin_ns == 200) {
+      event.end_ns = 205;
+    }
+  }
+  EXPECT_NE(check(timeline), "");
+  timeline.meta.clock_bound_ns = 5;
+  EXPECT_EQ(check(timeline), "");
+}
+
+TEST(Check, LostRecordsExcuseMissingEvents) {
+  Timeline timeline = tiny_layer();
+  std::erase_if(timeline.events, [](const Event& event) { return event.kind == Kind::watermark; });
+  timeline.meta.dropped = 4;
+  EXPECT_EQ(check(timeline), "");
+}
+
+}  // namespace
+}  // namespace fusescope::timeline
