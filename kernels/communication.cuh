@@ -1,0 +1,108 @@
+#pragma once
+// Communication role of kernel 1: pulls every token's row once, from its source rank, and scatters it
+// to its K slots of the gathered buffer; counts the landed rows per row block.
+//
+// A block holds `tokens_per_block` rows in shared memory. Each row slot has one thread of its own and
+// runs on its own; slots lie in different warps as long as there are warps, so that one slot's wait
+// holds up no other.
+
+#include <cstdint>
+
+#include "kernels/bulk_copy.cuh"
+#include "kernels/layer_args.hpp"
+
+namespace fusescope::kernels {
+
+struct Communication {
+  const LayerArgs& layer;
+  unsigned char* smem;  // tokens_per_block rows, then one mbarrier per row
+  int tokens_per_block;
+  int block;  // among the communication blocks
+  int blocks;
+
+  __device__ void run() const {
+    const int warps = static_cast<int>(blockDim.x) / 32;
+    const int slot =
+        static_cast<int>(threadIdx.x) / 32 + static_cast<int>(threadIdx.x) % 32 * warps;
+    if (slot < tokens_per_block)
+      run_slot(slot);
+  }
+
+ private:
+  __device__ void run_slot(int slot) const {
+    const std::uint32_t bytes = layer.row_bytes();
+    unsigned char* row = smem + static_cast<std::size_t>(slot) * bytes;
+    auto* barriers =
+        reinterpret_cast<std::uint64_t*>(smem + static_cast<std::size_t>(tokens_per_block) * bytes);
+    std::uint64_t& landed = barriers[slot];
+    ptx::mbarrier_init(&landed, 1);
+    // Orders the barrier's initialisation (a generic store) before the copy engine's complete_tx.
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+    // Orders the peers' copy-in, which the device barrier of an earlier kernel made visible to the
+    // generic proxy, before this thread's bulk loads of it, which belong to the async proxy.
+    ptx::fence_proxy_async(ptx::space_global);
+
+    // Strided over slots first: the blocks together always fetch a contiguous window of pull order.
+    std::uint32_t parity = 0;
+    for (int i = slot * blocks + block; i < layer.tokens; i += blocks * tokens_per_block) {
+      const int token = layer.pull_order[i];
+      if (!pull(token, row, landed, parity))
+        return;
+      parity ^= 1;
+      scatter(token, row);
+      count_arrivals(token);
+    }
+  }
+
+  __device__ bool pull(int token, unsigned char* row, std::uint64_t& landed,
+                       std::uint32_t parity) const {
+    const int source = layer.source_rank(token);
+    const int t = token - source * layer.tokens_per_rank;
+    delay_pull(token, source);
+    const bool paced = layer.ns_per_byte > 0 && source != layer.rank;
+    const std::uint64_t through =
+        paced ? book_link(layer.counters->pull_free_ns, layer.row_bytes(), layer.ns_per_byte) : 0;
+    start_load(row, layer.shared[source].tokens + static_cast<std::int64_t>(t) * layer.hidden,
+               layer.row_bytes(), landed);
+    if (!wait_landed(layer.guard, token, landed, parity))
+      return false;
+    if (paced)
+      spin_until(through);
+    return true;
+  }
+
+  __device__ void delay_pull(int token, int source) const {
+    const Delays& delays = layer.delays;
+    const std::uint32_t ns = delays.pull + (source == delays.rank ? delays.source_rank : 0) +
+                             (token == delays.token ? delays.one_token : 0);
+    if (ns > 0)
+      spin_until(now_ns() + ns);
+  }
+
+  __device__ void scatter(int token, const unsigned char* row) const {
+    if (layer.delays.scatter > 0)
+      spin_until(now_ns() + layer.delays.scatter);
+    const std::int32_t* slots = layer.slots + static_cast<std::int64_t>(token) * layer.topk;
+    for (int k = 0; k < layer.topk; ++k) {
+      start_store(layer.gathered + static_cast<std::int64_t>(slots[k]) * layer.hidden, row,
+                  layer.row_bytes());
+    }
+    ptx::cp_async_bulk_commit_group();
+    // Also orders the stores' reads of `row` before the next load into it.
+    wait_stored();
+  }
+
+  __device__ void count_arrivals(int token) const {
+    const std::int32_t* slots = layer.slots + static_cast<std::int64_t>(token) * layer.topk;
+    // One fence and K relaxed increments: each increment then releases the row. Orders the stores to
+    // the gathered buffer before the gate's acquire of the counter, and so before the GEMM's loads.
+    __threadfence();
+    const int first = token == layer.faults.lost_arrival ? 1 : 0;
+    for (int k = first; k < layer.topk; ++k) {
+      GpuAtomic<std::uint32_t>(layer.arrivals[slots[k] / 128])
+          .fetch_add(1, cuda::memory_order_relaxed);
+    }
+  }
+};
+
+}  // namespace fusescope::kernels

@@ -1,0 +1,57 @@
+#pragma once
+// Device side of kernel 1: the gate, and the two roles.
+
+#include "kernels/communication.cuh"
+#include "kernels/dispatch_gemm.hpp"
+#include "kernels/gemm/grouped_gemm.cuh"
+#include "kernels/sm_clock.cuh"
+
+namespace fusescope::kernels {
+
+// A row block may be read once 128 of its rows have arrived, padding included.
+struct ArrivalGate {
+  const LayerArgs& layer;
+  std::uint32_t open_at;
+
+  __device__ bool is_open(int row_block) const {
+    if (GpuAtomic<std::uint32_t>(layer.arrivals[row_block]).load(cuda::memory_order_acquire) <
+        open_at)
+      return false;
+    cross_to_async_proxy();
+    return true;
+  }
+
+  __device__ bool wait(int row_block) const {
+    if (!wait_for_counter(layer.guard, Wait::gate, row_block, layer.arrivals[row_block], open_at))
+      return false;
+    cross_to_async_proxy();
+    return true;
+  }
+
+ private:
+  // The acquire orders the rows' stores before later generic accesses only; the loads that follow
+  // are bulk tensor copies. This orders the rows' stores before those.
+  __device__ static void cross_to_async_proxy() { ptx::fence_proxy_async(ptx::space_global); }
+};
+
+// The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
+template <int Index, class Probe>
+__global__ void __launch_bounds__(kGemmThreads, 1)
+    dispatch_gemm_kernel(const __grid_constant__ DispatchGemmArgs args) {
+  extern __shared__ __align__(1024) unsigned char smem[];
+  const int block = static_cast<int>(blockIdx.x);
+  const SmClock clock(args.layer.clock);
+  if (block < args.compute_blocks) {
+    ArrivalGate gate{args.layer, args.open_at};
+    NoSignal signal;
+    Probe probe;
+    grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
+                                       args.compute_blocks);
+  } else {
+    const int blocks = static_cast<int>(gridDim.x) - args.compute_blocks;
+    Communication{args.layer, smem, args.tokens_per_block, block - args.compute_blocks, blocks}
+        .run();
+  }
+}
+
+}  // namespace fusescope::kernels

@@ -1,0 +1,37 @@
+#pragma once
+// Kernel 1: AllGather + gate/up GEMM in one cooperative launch, one block per SM. Blocks below
+// `compute_blocks` run the grouped GEMM behind gates; the rest pull tokens, scatter them and count
+// arrivals (communication.cuh).
+//
+// In: every rank's shared tokens, the schedule tables, arrival counters seeded with slack.
+// Out: gate_up [rows, 2I], or act [rows, I] with the activation fused. Padding rows are computed from
+// whatever the gathered buffer holds and never read.
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/gemm/gemm_args.hpp"
+#include "kernels/gemm/gemm_variants.hpp"
+#include "kernels/layer_args.hpp"
+
+namespace fusescope::kernels {
+
+struct DispatchGemmArgs {
+  GroupedGemmArgs gemm;
+  LayerArgs layer;
+  std::int32_t compute_blocks = 0;
+  std::int32_t tokens_per_block = 0;
+  std::uint32_t open_at = kBlockRows;  // arrivals that open a gate; 0 = gates stand open
+};
+
+// Shared memory that the communication role needs. [bytes]
+constexpr long long communication_bytes(int tokens_per_block, int hidden) {
+  return static_cast<long long>(tokens_per_block) * (2LL * hidden + 8);
+}
+// Row slots that a block has threads for.
+inline constexpr int kMaxTokensPerBlock = 384;
+
+// `blocks` = compute_blocks + communication blocks. Throws CudaError when they cannot all be resident.
+void launch_dispatch_gemm(const DispatchGemmArgs& args, const GemmVariant& variant, int blocks,
+                          cudaStream_t stream);
+
+}  // namespace fusescope::kernels

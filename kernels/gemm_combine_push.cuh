@@ -1,0 +1,63 @@
+#pragma once
+// Device side of kernel 2: the done signal, and the blocks' ways through GEMM and jobs.
+
+#include "kernels/combine_job.cuh"
+#include "kernels/gemm/grouped_gemm.cuh"
+#include "kernels/gemm_combine_push.hpp"
+#include "kernels/sm_clock.cuh"
+
+namespace fusescope::kernels {
+
+inline constexpr int kJobGroups = kGemmThreads / kJobThreads;
+// Named barriers. The GEMM takes kGemmBarrier, and its warps leave at different times, so that a
+// block meets after it on a barrier that the GEMM never counts on; mixing the two would be undefined.
+inline constexpr unsigned kJoinBarrier = 2;
+inline constexpr unsigned kFirstJobBarrier = 3;  // one per warpgroup
+static_assert(kJoinBarrier != kGemmBarrier && kFirstJobBarrier + kJobGroups <= 16);
+
+struct DoneSignal {
+  const LayerArgs& layer;
+
+  __device__ void done(int row_block, int) const {
+    // Orders the tile's stores, complete before this call, before a job's acquire of the counter.
+    GpuAtomic<std::uint32_t>(layer.done[row_block]).fetch_add(1, cuda::memory_order_release);
+  }
+};
+
+// Layout: kJobBuffers rows per warpgroup, then one word per warpgroup.
+__device__ inline void run_jobs(const GemmCombinePushArgs& args, unsigned char* smem) {
+  const int group = static_cast<int>(threadIdx.x) / kJobThreads;
+  const std::uint32_t group_bytes = kJobBuffers * args.layer.row_bytes();
+  auto* mailboxes = reinterpret_cast<std::int32_t*>(smem + kJobGroups * group_bytes);
+  JobRunner(args.layer, args.combine, smem + group * group_bytes, mailboxes + group,
+            kFirstJobBarrier + group)
+      .run_dispenser();
+}
+
+// The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
+template <int Index, class Probe>
+__global__ void __launch_bounds__(kGemmThreads, 1)
+    gemm_combine_push_kernel(const __grid_constant__ GemmCombinePushArgs args) {
+  extern __shared__ __align__(1024) unsigned char smem[];
+  const int block = static_cast<int>(blockIdx.x);
+  if (block < args.compute_blocks) {
+    const SmClock clock(args.layer.clock);
+    if (args.announces_residency && threadIdx.x == 0) {
+      GpuAtomic<std::uint32_t>(args.layer.counters->resident)
+          .fetch_add(1, cuda::memory_order_relaxed);
+    }
+    NoGate gate;
+    DoneSignal signal{args.layer};
+    Probe probe;
+    grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
+                                       args.compute_blocks);
+    if (!args.runs_jobs || !args.all_hands)
+      return;
+    // Orders the GEMM's last uses of shared memory, the copy engine's included, before the jobs' rows.
+    __barrier_sync_count(kJoinBarrier, kGemmThreads);
+  }
+  if (args.runs_jobs)
+    run_jobs(args, smem);
+}
+
+}  // namespace fusescope::kernels

@@ -1,0 +1,153 @@
+#pragma once
+// What every kernel of one rank's layer needs: sizes, the rank's buffers, what it may touch of the
+// other ranks' memory, and the guard of its waits. One aggregate, passed by value as part of each
+// kernel's __grid_constant__ parameter.
+//
+// Why no buffer is reused too early. Call an iteration n; `iteration` holds n from the seeding of the
+// counters in n to the same point in n + 1. A rank begins n + 1 when its own iteration n has ended,
+// that is, after its final reduce has seen every rank's watermark n. All flags hold n, or a multiple
+// of it, and only grow, so a flag left over from n never passes for one of n + 1.
+//
+//   ids, weights [R*T, K]   row d is written by d's source rank s. Readers: this rank's schedule
+//                           build, and this rank's job of token d. s writes again in n + 1, after it
+//                           has seen this rank's watermark n, which is raised when this rank has
+//                           pushed all jobs of s's tokens: both readers are done with s's rows.
+//   shared_tokens [T, H]    written by copy-in, read by every rank's kernel 1. Between the reads of n
+//                           and the write of n + 1 lies the entry barrier of n + 1, at which a rank
+//                           arrives after its kernel 1 of n.
+//   staging [R, T, H]       plane p is written by rank p's kernel 2, read by this rank's final reduce.
+//                           Rank p's kernel 2 of n + 1 comes after the entry barrier of n + 1, at
+//                           which this rank arrives after its final reduce of n.
+//   everything else         is touched by this rank alone, in stream order.
+//
+// Row data is bf16, carried here as 16-bit words: host code needs no CUDA header for it.
+
+#include <cstdint>
+
+#include "kernels/guard.hpp"
+
+namespace fusescope::kernels {
+
+using Bf16 = std::uint16_t;
+
+inline constexpr int kMaxWatermarkChunks = 64;
+
+// Flags of one rank, each written by one rank only: `[r]` by rank r.
+struct Flags {
+  std::uint64_t ids[kMaxRanks];
+  std::uint64_t barrier[kMaxRanks];
+  std::uint64_t start[kMaxRanks];
+  std::uint64_t watermark[kMaxRanks][kMaxWatermarkChunks];
+};
+
+// A rank's memory as its peers see it.
+struct Shared {
+  std::int32_t* ids = nullptr;     // [R*T, K]
+  float* weights = nullptr;        // [R*T, K]
+  const Bf16* tokens = nullptr;    // [T, H], this rank's tokens
+  const Bf16* partials = nullptr;  // [R*T, H], serial layer: combined rows that peers collect
+  Bf16* staging = nullptr;         // [R, T, H]
+  Flags* flags = nullptr;
+};
+
+// Counters of one rank, local to its GPU.
+struct Counters {
+  std::uint64_t iteration = 0;  // grows by one per iteration
+  std::uint32_t dispenser = 0;  // next position in job order
+  std::uint32_t resident = 0;   // block per job: GEMM blocks that have started
+  std::uint32_t diagnosed = 0;
+  std::uint32_t abort = 0;
+  std::uint64_t pull_free_ns = 0;  // pacing: when the emulated link is free again
+  std::uint64_t push_free_ns = 0;
+  std::uint32_t pushed[kMaxRanks][kMaxWatermarkChunks] = {};  // jobs counted per receiver and chunk
+};
+
+// SM clock of a kernel: cycles over nanoseconds, both read by its block 0.
+struct ClockStamp {
+  std::uint64_t begin_cycles = 0;
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_cycles = 0;
+  std::uint64_t end_ns = 0;
+};
+
+// Known delays for the truth test of the attribution, each added to every operation of its kind.
+// [ns]
+struct Delays {
+  std::uint32_t pull = 0;
+  std::uint32_t scatter = 0;
+  std::uint32_t job = 0;
+  std::uint32_t push = 0;
+  std::uint32_t watermark = 0;
+  std::uint32_t source_rank = 0;  // pulls from `rank`
+  std::uint32_t one_token = 0;    // the pull of `token`
+  std::int32_t rank = -1;
+  std::int32_t token = -1;
+};
+
+// Faults that the tests inject: what the bounded waits must turn into a diagnosis.
+struct Faults {
+  std::int32_t lost_arrival = -1;  // this token's first arrival is not counted
+  std::int32_t lost_push = -1;     // this token's push is not counted
+};
+
+struct LayerArgs {
+  std::int32_t rank = 0, ranks = 0;
+  std::int32_t tokens_per_rank = 0, tokens = 0;  // T, R*T
+  std::int32_t hidden = 0, experts = 0, topk = 0, intermediate = 0;
+  std::int32_t row_blocks_capacity = 0;
+
+  // This rank's input.
+  const Bf16* input = nullptr;            // [T, H]
+  Bf16* copy_in_to = nullptr;             // [T, H], this rank's shared tokens
+  const std::int32_t* own_ids = nullptr;  // [T, K]
+  const float* own_weights = nullptr;     // [T, K]
+  Bf16* output = nullptr;                 // [T, H]
+
+  // Schedule tables of this rank.
+  std::int32_t* expert_rows = nullptr;  // [E+1]
+  std::int32_t* slots = nullptr;        // [R*T, K]
+  std::int32_t* pull_order = nullptr;   // [R*T]
+  std::int32_t* job_order = nullptr;    // [R*T]
+  std::int32_t* slack = nullptr;        // [row_blocks_capacity]
+
+  // Activations, in slot order; capacity rows.
+  Bf16* gathered = nullptr;  // [rows, H]
+  Bf16* gate_up = nullptr;   // [rows, 2I]
+  Bf16* act = nullptr;       // [rows, I]
+  Bf16* partial = nullptr;   // [rows, H]
+
+  std::uint32_t* arrivals = nullptr;  // [row blocks], open at 128
+  std::uint32_t* done = nullptr;      // [row blocks], ready at the GEMM's n_tiles
+  Counters* counters = nullptr;
+  ClockStamp* clock = nullptr;
+
+  Bf16* all_tokens = nullptr;  // [R*T, H], serial layer: the all-gather's result
+  Bf16* combined = nullptr;    // [R*T, H], serial layer: this rank's combined rows
+
+  Shared shared[kMaxRanks];  // by rank, this rank's included
+  Guard guard;
+  Delays delays;
+  Faults faults;
+  double ns_per_byte = 0;  // pacing of the emulated link; 0 = the link as it is
+
+#ifdef __CUDACC__
+  __device__ const Shared& mine() const {
+    return shared[rank];
+  }
+  __device__ int source_rank(int token) const {
+    return token / tokens_per_rank;
+  }
+  __device__ std::uint32_t row_bytes() const {
+    return static_cast<std::uint32_t>(hidden) * 2;
+  }
+  // Chunk of a plane that row t of T lies in, of `chunks` nearly equal ones, and its first row.
+  __device__ int chunk_of(int t, int chunks) const {
+    return static_cast<int>((static_cast<std::int64_t>(t + 1) * chunks - 1) / tokens_per_rank);
+  }
+  __device__ int chunk_begin(int chunk, int chunks) const {
+    return static_cast<int>(static_cast<std::int64_t>(chunk) * tokens_per_rank / chunks);
+  }
+#endif
+};
+
+}  // namespace fusescope::kernels

@@ -1,0 +1,84 @@
+#include "kernels/row_copies.hpp"
+
+#include <algorithm>
+
+#include "kernels/bounded_wait.cuh"
+#include "kernels/cuda_check.hpp"
+#include "kernels/row_math.cuh"
+
+namespace fusescope::kernels {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kMaxBlocks = 2048;
+
+__global__ void __launch_bounds__(kThreads)
+    copy_in_kernel(const __grid_constant__ LayerArgs layer) {
+  const std::int64_t units = static_cast<std::int64_t>(layer.tokens_per_rank) * layer.hidden / 8;
+  const auto* from = reinterpret_cast<const uint4*>(layer.input);
+  auto* to = reinterpret_cast<uint4*>(layer.copy_in_to);
+  const auto stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < units;
+       i += stride)
+    to[i] = from[i];
+}
+
+__global__ void __launch_bounds__(kThreads)
+    scatter_rows_kernel(const __grid_constant__ LayerArgs layer) {
+  for (int token = static_cast<int>(blockIdx.x); token < layer.tokens;
+       token += static_cast<int>(gridDim.x)) {
+    const std::int32_t* slots = layer.slots + static_cast<std::int64_t>(token) * layer.topk;
+    const auto* row = reinterpret_cast<const uint4*>(
+        layer.all_tokens + static_cast<std::int64_t>(token) * layer.hidden);
+    for (int unit = static_cast<int>(threadIdx.x); unit < layer.hidden / 8; unit += kThreads) {
+      const uint4 value = row[unit];
+      for (int k = 0; k < layer.topk; ++k) {
+        reinterpret_cast<uint4*>(layer.gathered +
+                                 static_cast<std::int64_t>(slots[k]) * layer.hidden)[unit] = value;
+      }
+    }
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    combine_rows_kernel(const __grid_constant__ LayerArgs layer) {
+  for (int token = static_cast<int>(blockIdx.x); token < layer.tokens;
+       token += static_cast<int>(gridDim.x)) {
+    auto* row =
+        reinterpret_cast<uint4*>(layer.combined + static_cast<std::int64_t>(token) * layer.hidden);
+    for (int unit = static_cast<int>(threadIdx.x); unit < layer.hidden / 8; unit += kThreads)
+      row[unit] = combine_unit(layer, token, unit);
+  }
+}
+
+__global__ void pace_kernel(std::uint64_t ns) {
+  spin_until(now_ns() + ns);
+}
+
+int row_grid(const LayerArgs& layer) {
+  return std::min(layer.tokens, kMaxBlocks);
+}
+
+}  // namespace
+
+void launch_copy_in(const LayerArgs& layer, cudaStream_t stream) {
+  copy_in_kernel<<<std::min(layer.tokens_per_rank, kMaxBlocks), kThreads, 0, stream>>>(layer);
+  FUSESCOPE_CUDA(cudaGetLastError());
+}
+
+void launch_scatter_rows(const LayerArgs& layer, cudaStream_t stream) {
+  scatter_rows_kernel<<<row_grid(layer), kThreads, 0, stream>>>(layer);
+  FUSESCOPE_CUDA(cudaGetLastError());
+}
+
+void launch_combine_rows(const LayerArgs& layer, cudaStream_t stream) {
+  combine_rows_kernel<<<row_grid(layer), kThreads, 0, stream>>>(layer);
+  FUSESCOPE_CUDA(cudaGetLastError());
+}
+
+void launch_pace(double ns, cudaStream_t stream) {
+  pace_kernel<<<1, 1, 0, stream>>>(static_cast<std::uint64_t>(ns));
+  FUSESCOPE_CUDA(cudaGetLastError());
+}
+
+}  // namespace fusescope::kernels

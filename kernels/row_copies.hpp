@@ -1,0 +1,23 @@
+#pragma once
+// Steps that only move or sum rows, as kernels of their own: copy-in for both forms of the layer;
+// scatter and combine for the serial one.
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/layer_args.hpp"
+
+namespace fusescope::kernels {
+
+// input [T, H] -> this rank's shared tokens.
+void launch_copy_in(const LayerArgs& layer, cudaStream_t stream);
+
+// all_tokens [R*T, H] -> gathered rows, every token to its K slots.
+void launch_scatter_rows(const LayerArgs& layer, cudaStream_t stream);
+
+// partial rows -> combined [R*T, H]: every token's weighted sum, as a combine job computes it.
+void launch_combine_rows(const LayerArgs& layer, cudaStream_t stream);
+
+// Pacing of the serial layer's copies: lasts as long as the emulated link takes for `bytes`.
+void launch_pace(double ns, cudaStream_t stream);
+
+}  // namespace fusescope::kernels

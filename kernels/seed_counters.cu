@@ -1,0 +1,36 @@
+#include "kernels/seed_counters.hpp"
+
+#include "kernels/cuda_check.hpp"
+
+namespace fusescope::kernels {
+namespace {
+
+constexpr int kThreads = 1024;
+
+__global__ void __launch_bounds__(kThreads)
+    seed_counters_kernel(const __grid_constant__ LayerArgs layer) {
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int b = thread; b < layer.row_blocks_capacity; b += kThreads) {
+    layer.arrivals[b] = static_cast<std::uint32_t>(layer.slack[b]);
+    layer.done[b] = 0;
+  }
+  Counters& counters = *layer.counters;
+  for (int i = thread; i < kMaxRanks * kMaxWatermarkChunks; i += kThreads)
+    counters.pushed[i / kMaxWatermarkChunks][i % kMaxWatermarkChunks] = 0;
+  if (thread == 0) {
+    counters.dispenser = 0;
+    counters.resident = 0;
+    counters.pull_free_ns = 0;
+    counters.push_free_ns = 0;
+    counters.iteration += 1;
+  }
+}
+
+}  // namespace
+
+void launch_seed_counters(const LayerArgs& layer, cudaStream_t stream) {
+  seed_counters_kernel<<<1, kThreads, 0, stream>>>(layer);
+  FUSESCOPE_CUDA(cudaGetLastError());
+}
+
+}  // namespace fusescope::kernels
