@@ -17,8 +17,9 @@ struct Problem {
 };
 
 Problem make_problem(const Shape& shape, const RoutingSpec& routing);
-std::string describe(const Problem& problem);  // "seed-tp4 (R=4 T=512 H=4096 E=64 K=8 I=768), zipf:1.2 seed 1"
-std::uint64_t hash(const Problem& problem);    // over the shape and every id and weight
+std::string describe(
+    const Problem& problem);  // "seed-tp4 (R=4 T=512 H=4096 E=64 K=8 I=768), zipf:1.2 seed 1"
+std::uint64_t hash(const Problem& problem);  // over the shape and every id and weight
 
 // What legality needs to know of a device.
 struct DeviceLimits {

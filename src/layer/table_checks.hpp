@@ -23,6 +23,7 @@ std::optional<TableFault> check_tables(const ScheduleTables& tables, const Shape
                                        const Routing& routing);
 
 // The first element in which two tables differ, or nothing.
-std::optional<TableFault> compare_tables(const ScheduleTables& expected, const ScheduleTables& found);
+std::optional<TableFault> compare_tables(const ScheduleTables& expected,
+                                         const ScheduleTables& found);
 
 }  // namespace fusescope
