@@ -127,6 +127,7 @@ class Walk {
   Goal to_cause(EventId id) {
     const Event& event = dependencies_.event(id);
     const EventId cause = dependencies_.cause(id);
+    waiting_row_block_ = event.kind == Kind::gate_wait ? event.row_block : -1;
     if (cause == kNone) {
       ++path_.causes_missing;
       return {};
@@ -135,7 +136,6 @@ class Walk {
       return {};
     }
     give(dependencies_.event(cause).end_ns, id, false);
-    waiting_row_block_ = event.kind == Kind::gate_wait ? event.row_block : -1;
     return {cause, false};
   }
 

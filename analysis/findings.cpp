@@ -139,6 +139,10 @@ std::string order_reason(const StepDetail& detail) {
 }
 
 std::string bandwidth_reason(const StepDetail& detail, const WaitTable& waits) {
+  if (detail.tokens.empty()) {
+    return fmt::format("{} on the path had opened before a tile came to look",
+                       counted(detail.events.size(), "gate"));
+  }
   std::array<std::int64_t, kBlames> blamed{};
   std::int64_t all = 0;
   for (const WaitTotal& total : waits.source_ranks) {
@@ -262,7 +266,7 @@ std::string reason(Step step, const Dependencies& dependencies, const CriticalPa
     case Step::dispatch_bandwidth:
       return bandwidth_reason(detail, waits);
     case Step::combine_wait:
-      return fmt::format("{} on the path saw their row blocks complete late",
+      return fmt::format("{} on the path looked for row blocks that were complete",
                          counted(detail.events.size(), "job"));
     case Step::combine_work:
       return fmt::format("{} on the path while tiles still ran on rank {}: {}",

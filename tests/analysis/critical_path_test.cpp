@@ -1,0 +1,270 @@
+// One rule of the walk per test, on timelines whose path can be read off.
+
+#include "analysis/critical_path.hpp"
+
+#include <gtest/gtest.h>
+
+#include "hand_made.hpp"
+
+namespace fusescope::analysis {
+namespace {
+
+using timeline::Kind;
+using timeline::Role;
+using timeline::Stage;
+
+// The path as stretches of one step: {begin, end, step}.
+struct Stretch {
+  std::int64_t begin_ns;
+  std::int64_t end_ns;
+  Step step;
+  bool operator==(const Stretch&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Stretch& stretch) {
+  return out << name(stretch.step) << " [" << stretch.begin_ns << ", " << stretch.end_ns << ")";
+}
+
+std::vector<Stretch> stretches(const CriticalPath& path) {
+  std::vector<Stretch> stretches;
+  for (const Segment& segment : path.segments) {
+    if (!stretches.empty() && stretches.back().step == segment.step) {
+      stretches.back().end_ns = segment.end_ns;
+    } else {
+      stretches.push_back({segment.begin_ns, segment.end_ns, segment.step});
+    }
+  }
+  return stretches;
+}
+
+// One rank, one compute block and two lanes in kernel 1; tokens 0..3, row blocks 0 and 1 open with tokens
+// 1 and 3.
+HandMade kernel_1() {
+  HandMade made(1, 4, 1);
+  made.wiring().hit_row_block = {{0, 0, 1, 1}};
+  made.wiring().expert_of_row_block = {{0, 1}};
+  made.phase(0, Kind::dispatch_gemm, 100, 300);
+  return made;
+}
+
+void move_token(HandMade& made, std::uint32_t lane, int token, std::int64_t begin) {
+  made.event(lane, Kind::pull, begin, begin + 20, {.token = token, .peer = 0});
+  made.event(lane, Kind::scatter, begin + 20, begin + 25, {.token = token});
+  made.event(lane, Kind::arrive, begin + 25, begin + 30, {.token = token});
+}
+
+void tile(HandMade& made, std::uint32_t block, int row_block, std::int64_t wait, std::int64_t open,
+          std::int64_t end) {
+  made.event(block, Kind::gate_wait, wait, open, {.row_block = row_block, .index = 0});
+  made.event(block, Kind::mainloop, open, end - 5, {.row_block = row_block, .index = 0});
+  made.event(block, Kind::epilogue, end - 5, end, {.row_block = row_block, .index = 0});
+}
+
+TEST(CriticalPath, GatesLeadToTheTokensThatOpenedThem) {
+  HandMade made = kernel_1();
+  const auto compute = made.track(0, Stage::dispatch_gemm, Role::compute, 0);
+  const auto lane_0 = made.track(0, Stage::dispatch_gemm, Role::communication, 1, 0);
+  const auto lane_1 = made.track(0, Stage::dispatch_gemm, Role::communication, 1, 1);
+  move_token(made, lane_0, 0, 100);
+  move_token(made, lane_1, 1, 101);  // opens row block 0 at 131
+  move_token(made, lane_0, 2, 130);
+  move_token(made, lane_1, 3, 170);  // opens row block 1 at 200, after 39 ns of idle lane
+  tile(made, compute, 0, 100, 133, 180);
+  tile(made, compute, 1, 180, 204, 300);
+  const CriticalPath path = critical_path(made.build());
+  EXPECT_EQ(stretches(path), (std::vector<Stretch>{
+                                 {100, 101, Step::launch_gap},
+                                 {101, 133, Step::dispatch_head},  // first tile starts at 133
+                                 {133, 204, Step::dispatch_bandwidth},
+                                 {204, 300, Step::gemm_1},
+                             }));
+  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::pull)], 40);
+  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::gate_wait)], 4);
+  EXPECT_EQ(path.by_source_rank, (std::vector<std::int64_t>{40}));
+  ASSERT_EQ(path.by_token.size(), 2U);
+  EXPECT_EQ(path.by_token[0].ns, 30);
+  EXPECT_EQ(path.causes_missing, 0);
+  EXPECT_EQ(path.exposed_communication_ns(), 204 - 101);
+}
+
+TEST(CriticalPath, AGateThatWasOpenLeadsToTheTileBefore) {
+  HandMade made = kernel_1();
+  const auto compute = made.track(0, Stage::dispatch_gemm, Role::compute, 0);
+  const auto lane = made.track(0, Stage::dispatch_gemm, Role::communication, 1);
+  move_token(made, lane, 0, 100);
+  move_token(made, lane, 1, 130);
+  tile(made, compute, 0, 100, 160, 200);
+  tile(made, compute, 0, 200, 202, 300);
+  EXPECT_EQ(stretches(critical_path(made.build())), (std::vector<Stretch>{
+                                                        {100, 160, Step::dispatch_head},
+                                                        {160, 200, Step::gemm_1},
+                                                        {200, 202, Step::dispatch_bandwidth},
+                                                        {202, 300, Step::gemm_1},
+                                                    }));
+}
+
+TEST(CriticalPath, TokensThatTheWaitingRowBlockDoesNotNeedAreOrder) {
+  HandMade made = kernel_1();
+  const auto compute = made.track(0, Stage::dispatch_gemm, Role::compute, 0);
+  const auto lane = made.track(0, Stage::dispatch_gemm, Role::communication, 1);
+  move_token(made, lane, 2, 100);  // row block 1: not needed by row block 0
+  move_token(made, lane, 0, 130);
+  move_token(made, lane, 3, 160);  // not needed either
+  move_token(made, lane, 1, 190);
+  tile(made, compute, 0, 100, 220, 300);
+  const CriticalPath path = critical_path(made.build());
+  EXPECT_EQ(stretches(path), (std::vector<Stretch>{
+                                 {100, 130, Step::dispatch_order},
+                                 {130, 160, Step::dispatch_head},
+                                 {160, 190, Step::dispatch_order},
+                                 {190, 220, Step::dispatch_head},
+                                 {220, 300, Step::gemm_1},
+                             }));
+  EXPECT_EQ(path.segments.front().waiting_row_block, 0);
+}
+
+TEST(CriticalPath, BarriersLeadToTheRankThatEnteredLast) {
+  HandMade made(2);
+  made.phase(0, Kind::ids_exchange, 0, 50);
+  made.phase(1, Kind::ids_exchange, 10, 52);
+  made.phase(0, Kind::schedule_build, 50, 90);
+  made.phase(1, Kind::schedule_build, 60, 80);
+  made.phase(0, Kind::barrier, 91, 100, 0);
+  made.phase(1, Kind::barrier, 81, 102, 0);
+  made.phase(0, Kind::final_reduce, 100, 120);
+  made.phase(1, Kind::final_reduce, 105, 130);
+  const CriticalPath path = critical_path(made.build());
+  EXPECT_EQ(stretches(path), (std::vector<Stretch>{
+                                 {0, 10, Step::launch_gap},  // rank 1 started later
+                                 {10, 50, Step::ids_exchange},
+                                 {50, 90, Step::schedule_build},
+                                 {90, 91, Step::launch_gap},
+                                 {91, 102, Step::barrier},
+                                 {102, 105, Step::launch_gap},
+                                 {105, 130, Step::final_reduce},
+                             }));
+  EXPECT_EQ(path.segments[2].rank, 0);
+  EXPECT_EQ(path.unexplained_ns, 0);
+  EXPECT_EQ(path.by_rank[0] + path.by_rank[1], 120);
+}
+
+// Two ranks; rank 1's only push to rank 0 is late, so rank 0's reduce waits for its watermark.
+HandMade kernel_2(std::int64_t watermark_end) {
+  HandMade made(2);
+  made.wiring().hit_row_block = {{0, 0}, {0, 0}};
+  made.wiring().expert_of_row_block = {{0}, {0}};
+  made.phase(0, Kind::gemm_combine_push, 0, 40);
+  made.phase(0, Kind::final_reduce, 45, 120);
+  made.phase(1, Kind::gemm_combine_push, 0, 95);
+  const auto tiles = made.track(1, Stage::gemm_combine_push, Role::compute, 0);
+  made.event(tiles, Kind::mainloop, 0, 25, {.row_block = 0, .index = 0});
+  made.event(tiles, Kind::epilogue, 25, 30, {.row_block = 0, .index = 0});
+  const auto jobs = made.track(1, Stage::gemm_combine_push, Role::communication, 1);
+  made.event(jobs, Kind::claim, 2, 4, {.token = 0, .index = 0});
+  made.event(jobs, Kind::ready_wait, 4, 33, {.token = 0, .row_block = 0, .index = 0});
+  made.event(jobs, Kind::sum, 33, 50, {.token = 0, .index = 0});
+  made.event(jobs, Kind::push, 50, 80, {.token = 0, .index = 0, .peer = 0});
+  made.event(jobs, Kind::elect, 80, 82, {.token = 0, .index = 0, .peer = 0});
+  made.event(jobs, Kind::watermark, 82, watermark_end, {.index = 0, .peer = 0});
+  const auto reduce = made.track(0, Stage::final_reduce, Role::reduce, 0);
+  made.event(reduce, Kind::reduce_wait, 45, 96, {.index = 0, .peer = 1});
+  made.event(reduce, Kind::reduce, 96, 120, {.index = 0});
+  return made;
+}
+
+TEST(CriticalPath, ReductionsLeadToTheSenderAndItsTiles) {
+  const CriticalPath path = critical_path(kernel_2(95).build());
+  EXPECT_EQ(stretches(path), (std::vector<Stretch>{
+                                 {0, 30, Step::gemm_2},
+                                 {30, 33, Step::combine_wait},
+                                 {33, 82, Step::push_drain},  // the last tile ended at 30
+                                 {82, 96, Step::watermark},
+                                 {96, 120, Step::final_reduce},
+                             }));
+  // The sum is the layer's own arithmetic; push, election, watermark and final reduce are not.
+  EXPECT_EQ(path.exposed_communication_ns(), (82 - 50) + (96 - 82) + (120 - 96));
+  EXPECT_EQ(path.by_rank, (std::vector<std::int64_t>{25, 95}));
+}
+
+TEST(CriticalPath, ACauseBeyondItsEffectIsTakenToEndWithIt) {
+  HandMade made = kernel_2(101);  // 5 ns after rank 0 saw it: their clocks disagree
+  made.meta().clock_bound_ns = 10;
+  EXPECT_EQ(stretches(critical_path(made.build())), (std::vector<Stretch>{
+                                                        {0, 30, Step::gemm_2},
+                                                        {30, 33, Step::combine_wait},
+                                                        {33, 82, Step::push_drain},
+                                                        {82, 96, Step::watermark},
+                                                        {96, 120, Step::final_reduce},
+                                                    }));
+}
+
+TEST(CriticalPath, JobsCountAsWorkUntilTheLastTileEnds) {
+  HandMade made = kernel_2(95);
+  const auto tiles = made.track(1, Stage::gemm_combine_push, Role::compute, 2);
+  made.event(tiles, Kind::mainloop, 0, 55, {.row_block = 1, .index = 0});
+  made.event(tiles, Kind::epilogue, 55, 60, {.row_block = 1, .index = 0});
+  const CriticalPath path = critical_path(made.build());
+  EXPECT_EQ(path.by_step[static_cast<std::size_t>(Step::combine_work)], 60 - 33);
+  EXPECT_EQ(path.exposed_by_step[static_cast<std::size_t>(Step::combine_work)], 60 - 50);
+  EXPECT_EQ(path.by_step[static_cast<std::size_t>(Step::push_drain)], 82 - 60);
+}
+
+TEST(CriticalPath, AShortLivedBlockFollowsTheOneThatFreedItsSm) {
+  HandMade made(1, 3);
+  made.wiring().hit_row_block = {{0, 0, 0}};
+  made.phase(0, Kind::gemm_combine_push, 0, 92);
+  const std::int64_t begins[] = {5, 6, 40};
+  const std::int64_t ends[] = {35, 38, 92};
+  for (int job = 0; job < 3; ++job) {
+    const auto block = made.track(0, Stage::gemm_combine_push, Role::communication, job);
+    made.event(block, Kind::sum, begins[job], ends[job] - 10, {.token = job, .index = job});
+    made.event(block, Kind::push, ends[job] - 10, ends[job],
+               {.token = job, .index = job, .peer = 0});
+  }
+  const CriticalPath path = critical_path(made.build());
+  ASSERT_EQ(path.by_token.size(), 2U);
+  EXPECT_EQ(path.by_token[0].token, 2);
+  EXPECT_EQ(path.by_token[1].token, 1);  // ended at 38; job 0 had freed its SM at 35 for nobody
+  EXPECT_EQ(path.by_step[static_cast<std::size_t>(Step::launch_gap)], 6);
+}
+
+TEST(CriticalPath, TheSerialLayerIsItsPhases) {
+  HandMade made(2);
+  made.meta().serial = true;
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::int64_t late = 7 * rank;
+    made.phase(rank, Kind::ids_exchange, 0, 20);
+    made.phase(rank, Kind::all_gather, 20 + late, 60);
+    made.phase(rank, Kind::scatter_rows, 60, 80);
+    made.phase(rank, Kind::gemm_1, 80, 180);
+    made.phase(rank, Kind::activation, 180, 190);
+    made.phase(rank, Kind::gemm_2, 190, 250 + late);
+    made.phase(rank, Kind::combine, 250 + late, 280 + late);
+    made.phase(rank, Kind::reduce_scatter, 280 + late, 330);
+  }
+  const CriticalPath path = critical_path(made.build());
+  EXPECT_EQ(stretches(path), (std::vector<Stretch>{
+                                 {0, 20, Step::ids_exchange},
+                                 {20, 27, Step::launch_gap},
+                                 {27, 60, Step::all_gather},
+                                 {60, 80, Step::scatter_rows},
+                                 {80, 180, Step::gemm_1},
+                                 {180, 190, Step::activation},
+                                 {190, 257, Step::gemm_2},
+                                 {257, 287, Step::combine},
+                                 {287, 330, Step::reduce_scatter},
+                             }));
+  EXPECT_EQ(path.exposed_communication_ns(), 20 + 33 + 20 + 43);
+}
+
+TEST(CriticalPath, AWaitWithoutACauseOnRecordIsSaid) {
+  HandMade made = kernel_1();
+  const auto compute = made.track(0, Stage::dispatch_gemm, Role::compute, 0);
+  tile(made, compute, 0, 100, 200, 300);
+  const CriticalPath path = critical_path(made.build());
+  EXPECT_EQ(path.causes_missing, 1);
+  EXPECT_EQ(path.by_step[static_cast<std::size_t>(Step::dispatch_head)], 100);
+}
+
+}  // namespace
+}  // namespace fusescope::analysis
