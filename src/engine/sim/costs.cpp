@@ -1,0 +1,97 @@
+#include "engine/sim/costs.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fusescope::engine::sim {
+namespace {
+
+constexpr double kElement = 2;        // [bytes] bf16
+constexpr double kMemoryStep = 6000;  // [ns] of products between two requests to memory
+constexpr double kMostSteps = 32;
+
+struct GemmShape {
+  double n, k;
+  bool activation_fused;  // the epilogue stores half of what it computes
+};
+
+TileCosts tile_costs(const Profile& profile, TileShape tile, const GemmShape& gemm) {
+  const bool wide = tile == TileShape::m128n256;
+  const double tile_n = wide ? 256 : 128;
+  const double tflops = wide ? profile.gemm_m128n256 : profile.gemm_m128n128;
+  const double products = 2.0 * kRowBlock * tile_n * gemm.k / (tflops * 1e3 / profile.sms);  // [ns]
+
+  TileCosts costs;
+  costs.n_tiles = static_cast<int>(std::ceil(gemm.n / tile_n));
+  costs.steps = static_cast<int>(std::clamp(std::ceil(products / kMemoryStep), 1.0, kMostSteps));
+  costs.fill = profile.tile_fill * 1e3;
+  costs.step = products / costs.steps;
+  costs.weight_bytes = tile_n * gemm.k * kElement / costs.steps;
+  costs.row_bytes = kRowBlock * gemm.k * kElement / costs.steps;
+  // A narrow tile has half the registers to store.
+  costs.epilogue = profile.tile_epilogue * 1e3 * tile_n / 256;
+  costs.store_bytes = kRowBlock * tile_n * kElement;
+  if (gemm.activation_fused) {
+    costs.epilogue += profile.activation_epilogue * 1e3;
+    costs.store_bytes /= 2;
+  }
+  return costs;
+}
+
+double schedule_cost(const Profile& profile, const Shape& shape, const Config& config) {
+  if (config.schedule == ScheduleSite::host) {
+    return profile.schedule_host * 1e3 +
+           profile.schedule_host_per_hit * static_cast<double>(shape.hits());
+  }
+  return (config.graph ? profile.schedule_device : profile.schedule_device_eager) * 1e3;
+}
+
+// Seconds per row: a rate of 1 GB/s is 1 byte/ns.
+double capped(double rate, double cap) {
+  return cap > 0 ? std::min(rate, cap) : rate;
+}
+
+}  // namespace
+
+Costs make_costs(const Profile& profile, const Shape& shape, const Config& config, int rows) {
+  Costs costs;
+  const double hidden = shape.hidden;
+  const double inner = shape.intermediate;
+  costs.gemm_1 =
+      tile_costs(profile, config.tile, {2 * inner, hidden, config.activation == Activation::fused});
+  costs.gemm_2 = tile_costs(profile, config.tile, {hidden, inner, false});
+  costs.gemm_memory_scale = 1 / profile.dram_gemm_fraction;
+  costs.gather_memory_scale = 1 / profile.dram_gather_fraction;
+
+  costs.row_bytes = hidden * kElement;
+  costs.pull_remote_row = costs.row_bytes / profile.sm_pull_remote;
+  costs.pull_local_row = costs.row_bytes / profile.sm_pull_local;
+  costs.store_row = costs.row_bytes / profile.sm_store;
+  costs.read_row = costs.row_bytes / profile.sm_job_read;
+  costs.push_row = costs.row_bytes / profile.sm_push;
+  costs.link_pull_row = costs.row_bytes / capped(profile.link_pull, config.link_gbps);
+  costs.link_push_row = costs.row_bytes / capped(profile.link_push, config.link_gbps);
+
+  costs.memory_rate = profile.dram_peak * profile.dram_copy_fraction;
+  costs.cache_bytes = profile.l2 * 1024 * 1024;
+
+  const double floor = profile.small_kernel * 1e3;
+  const double plane = shape.tokens_per_rank * costs.row_bytes;
+  costs.schedule = schedule_cost(profile, shape, config);
+  costs.copy_in = floor + 2 * plane / costs.memory_rate;
+  costs.launch_gap = (config.graph ? profile.launch_gap_graph : profile.launch_gap_eager) * 1e3;
+  costs.activation_floor = floor;
+  costs.activation_row = profile.activation_passes * inner * kElement / costs.memory_rate;
+
+  // The serial layer's collectives move R-1 planes in and out of every GPU.
+  const double collective =
+      profile.collective_latency * 1e3 +
+      (shape.ranks - 1) * plane / capped(profile.collective_rate, config.link_gbps);
+  costs.all_gather = costs.reduce_scatter = shape.ranks > 1 ? collective : floor;
+  const double gathered = (rows + shape.tokens()) * costs.row_bytes;
+  costs.scatter_rows = costs.combine =
+      floor + gathered / costs.memory_rate * costs.gather_memory_scale;
+  return costs;
+}
+
+}  // namespace fusescope::engine::sim

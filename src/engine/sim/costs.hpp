@@ -1,0 +1,47 @@
+#pragma once
+// What each step of the layer costs on a device: a profile's numbers, multiplied out for one shape and
+// config into bytes and nanoseconds. Pure arithmetic; the model's files hold no numbers of their own.
+
+#include "engine/sim/profile.hpp"
+#include "layer/config.hpp"
+#include "layer/shape.hpp"
+
+namespace fusescope::engine::sim {
+
+// One tile of a GEMM: fill, then K in steps, then the epilogue.
+struct TileCosts {
+  int n_tiles = 0;          // N tiles of a row block
+  int steps = 0;            // of the main loop: how often it asks memory for operands
+  double fill = 0;          // [ns]
+  double step = 0;          // [ns] of products
+  double weight_bytes = 0;  // a step reads of its expert's weights ...
+  double row_bytes = 0;     // ... and of its row block
+  double epilogue = 0;      // [ns]
+  double store_bytes = 0;
+};
+
+struct Costs {
+  TileCosts gemm_1;
+  TileCosts gemm_2;
+  double gemm_memory_scale = 0;    // of DeviceMemory::move, for weight tiles
+  double gather_memory_scale = 0;  // for row gathers and scatters
+
+  double row_bytes = 0;  // one token's row, H bf16
+  // One SM moving one row [ns].
+  double pull_remote_row = 0, pull_local_row = 0, store_row = 0, read_row = 0, push_row = 0;
+  // A link moving one row, per direction [ns].
+  double link_pull_row = 0, link_push_row = 0;
+
+  double memory_rate = 0;  // [bytes/ns] what a copy reaches
+  double cache_bytes = 0;
+
+  // Stream phases [ns].
+  double schedule = 0, copy_in = 0, launch_gap = 0;
+  double all_gather = 0, reduce_scatter = 0, scatter_rows = 0, combine = 0;
+  double activation(double rows) const { return activation_floor + rows * activation_row; }
+  double activation_floor = 0, activation_row = 0;
+};
+
+Costs make_costs(const Profile& profile, const Shape& shape, const Config& config, int rows);
+
+}  // namespace fusescope::engine::sim

@@ -1,0 +1,166 @@
+// Kernel 2: down GEMM + top-k combine + push to the source rank. Compute blocks count finished tiles per
+// row block; job blocks claim a token, wait for its K row blocks, sum its rows, push the sum to the
+// token's source rank, count the push there, and the last push of a plane's chunk raises its watermark.
+#include <algorithm>
+
+#include "engine/sim/kernels.hpp"
+
+namespace fusescope::engine::sim {
+namespace {
+
+bool by_ready(const Config& config) {
+  return config.job_order == JobOrder::by_ready || config.study == Study::ideal_order;
+}
+
+// Waits for the K row blocks of a token; returns the one that became ready last.
+int last_ready(const Rank& rank, int token) {
+  int last = rank.row_block(token, 0);
+  for (int k = 1; k < rank.world.shape.topk; ++k) {
+    const int row_block = rank.row_block(token, k);
+    if (rank.done[row_block].opened_at() > rank.done[last].opened_at()) {
+      last = row_block;
+    }
+  }
+  return last;
+}
+
+// Reads K rows and sums them in fp32; returns when the sum is in shared memory.
+double sum_rows(Rank& rank, int token, double now) {
+  World& world = rank.world;
+  const Costs& costs = world.costs;
+  const int topk = world.shape.topk;
+  double bytes = 0;
+  for (int k = 0; k < topk; ++k) {
+    const std::size_t row_block = static_cast<std::size_t>(rank.row_block(token, k));
+    bytes += rank.memory.touch(rank.partials, row_block) ? 0 : costs.row_bytes;
+  }
+  const double read = bytes > 0 ? rank.memory.move(now, bytes) : now;
+  const double summed = now + costs.read_row * topk * rank.noise();
+  return std::max(read, summed) + world.profile.job_latency * 1e3 +
+         static_cast<double>(world.injected(InjectPoint::job));
+}
+
+// Copies the sum into this rank's plane on the receiver; returns when the copy is complete.
+double push_row(Rank& rank, int receiver, double now) {
+  World& world = rank.world;
+  const Costs& costs = world.costs;
+  double moved = now + costs.push_row * rank.noise();
+  if (receiver == rank.id) {
+    moved = std::max(moved, rank.memory.move(now, costs.row_bytes));
+  } else {
+    moved = std::max(moved, rank.egress.reserve(now, costs.link_push_row));
+    moved = std::max(moved, world.ranks[receiver]->ingress.reserve(now, costs.link_push_row));
+  }
+  return moved + world.profile.push_latency * 1e3 +
+         static_cast<double>(world.injected(InjectPoint::push));
+}
+
+// One job, from the wait for its rows to the count of its push.
+Task push_job(Rank& rank, TrackId track, int job) {
+  World& world = rank.world;
+  Scheduler& scheduler = world.scheduler;
+  Recorder& recorder = world.recorder;
+  rank.dispenser.take(job);
+  const int token = by_ready(world.config) ? rank.tables.job_order[job] : job;
+  const int receiver = world.shape.source_rank(token);
+
+  const Time waiting = scheduler.now();
+  if (world.config.study != Study::gates_open) {
+    for (int k = 0; k < world.shape.topk; ++k) {
+      co_await rank.done[rank.row_block(token, k)].opened();
+    }
+    recorder.slice(track, Kind::ready_wait, waiting, scheduler.now(),
+                   {.token = token, .row_block = last_ready(rank, token), .index = job});
+  }
+
+  const Time summing = scheduler.now();
+  co_await scheduler.until(rounded(sum_rows(rank, token, static_cast<double>(summing))));
+  recorder.slice(track, Kind::sum, summing, scheduler.now(), {.token = token, .index = job});
+
+  const Time pushing = scheduler.now();
+  co_await scheduler.until(rounded(push_row(rank, receiver, static_cast<double>(pushing))));
+  const Args args{.token = token, .index = job, .peer = receiver};
+  recorder.slice(track, Kind::push, pushing, scheduler.now(), args);
+
+  const Time electing = scheduler.now();
+  co_await scheduler.until(electing + us(world.profile.elect_latency));
+  recorder.slice(track, Kind::elect, electing, scheduler.now(), args);
+  const int chunk = world.chunk_of(token);
+  if (rank.election.counted_last(receiver, chunk)) {
+    const Time raising = scheduler.now();
+    co_await scheduler.until(raising + us(world.profile.watermark_latency) +
+                             world.injected(InjectPoint::watermark));
+    recorder.slice(track, Kind::watermark, raising, scheduler.now(),
+                   {.index = chunk, .peer = receiver});
+    world.ranks[receiver]->watermark(rank.id, chunk).add(scheduler, us(world.profile.poll_latency));
+  }
+}
+
+// Claims jobs until none is left. A short-lived block pays its launch where a resident one pays the
+// claim; either way the job's number comes in order.
+Task run_jobs(Rank& rank, TrackId track) {
+  World& world = rank.world;
+  Scheduler& scheduler = world.scheduler;
+  const bool resident = world.config.combine == Combine::dispenser;
+  const Time cost = us(resident ? world.profile.claim_latency : world.profile.block_launch);
+  while (true) {
+    const int job = rank.dispenser.claim();
+    if (job >= rank.dispenser.jobs()) {
+      break;
+    }
+    const Time claiming = scheduler.now();
+    const int token = by_ready(world.config) ? rank.tables.job_order[job] : job;
+    co_await scheduler.until(claiming + cost);
+    world.recorder.slice(track, Kind::claim, claiming, scheduler.now(),
+                         {.token = token, .index = job});
+    co_await push_job(rank, track, job);
+  }
+}
+
+Task compute_block(Rank& rank, int block, int blocks, bool joins) {
+  World& world = rank.world;
+  const TrackId track =
+      world.recorder.add_track(rank.id, Stage::gemm_combine_push, Role::compute, block);
+  const Gemm gemm = gemm_2(rank);
+  const int end = tiles(rank, gemm.costs);
+  for (int tile = block; tile < end; tile += blocks) {
+    co_await run_tile(rank, gemm, track, tile);
+    rank.done[tile / gemm.costs.n_tiles].add(world.scheduler, us(world.profile.poll_latency));
+  }
+  if (joins) {
+    co_await run_jobs(rank, track);
+  }
+  end_block(rank);
+}
+
+}  // namespace
+
+Task job_block(Rank& rank, TrackId track) {
+  co_await run_jobs(rank, track);
+  end_block(rank);
+}
+
+Task gemm_combine_push(Rank& rank) {
+  World& world = rank.world;
+  const Config& config = world.config;
+  const bool combines = config.study != Study::compute_all && config.study != Study::compute_split;
+  const int compute_sms =
+      config.study == Study::compute_all ? world.sms() : world.sms() - config.combine_comm_sms;
+  const int comm_sms = combines ? config.combine_comm_sms : 0;
+  const bool all_hands = combines && config.all_hands && config.combine == Combine::dispenser;
+
+  const Time begin = world.scheduler.now();
+  begin_kernel(rank, compute_sms + comm_sms);
+  for (int block = 0; block < compute_sms; ++block) {
+    world.scheduler.spawn(compute_block(rank, block, compute_sms, all_hands));
+  }
+  for (int block = 0; block < comm_sms; ++block) {
+    const TrackId track =
+        world.recorder.add_track(rank.id, Stage::gemm_combine_push, Role::communication, block);
+    world.scheduler.spawn(job_block(rank, track));
+  }
+  co_await rank.running->opened();
+  world.recorder.slice(rank.stream, Kind::gemm_combine_push, begin, world.scheduler.now());
+}
+
+}  // namespace fusescope::engine::sim

@@ -1,0 +1,53 @@
+// A GEMM tile. Operands come from memory unless they are in the cache; the main loop asks for them step
+// by step, so that a tile shares memory's bandwidth with everything else that runs, and slows down with it.
+#include <algorithm>
+
+#include "engine/sim/kernels.hpp"
+
+namespace fusescope::engine::sim {
+
+Gemm gemm_1(Rank& rank) {
+  return {rank.world.costs.gemm_1, rank.weights_1, rank.gathered, rank.activated};
+}
+
+Gemm gemm_2(Rank& rank) {
+  return {rank.world.costs.gemm_2, rank.weights_2, rank.activated, rank.partials};
+}
+
+int tiles(const Rank& rank, const TileCosts& costs) {
+  return rank.tables.row_blocks() * costs.n_tiles;
+}
+
+Task run_tile(Rank& rank, Gemm gemm, TrackId track, int tile) {
+  Scheduler& scheduler = rank.world.scheduler;
+  Recorder& recorder = rank.world.recorder;
+  const TileCosts& costs = gemm.costs;
+  const int row_block = tile / costs.n_tiles;
+  const int n_tile = tile % costs.n_tiles;
+  const double scale = rank.world.costs.gemm_memory_scale;
+  const double noise = rank.noise();
+
+  const Time begin = scheduler.now();
+  const std::size_t weights =
+      static_cast<std::size_t>(rank.expert_of_row_block[row_block] * costs.n_tiles + n_tile);
+  double bytes = 0;
+  bytes += rank.memory.touch(gemm.weights, weights) ? 0 : costs.weight_bytes;
+  bytes += rank.memory.touch(gemm.rows, static_cast<std::size_t>(row_block)) ? 0 : costs.row_bytes;
+  for (int step = 0; step < costs.steps; ++step) {
+    const double now = static_cast<double>(scheduler.now());
+    const double computed = now + (costs.step + (step == 0 ? costs.fill : 0)) * noise;
+    const double loaded = bytes > 0 ? rank.memory.move(now, bytes, scale) : now;
+    co_await scheduler.until(rounded(std::max(computed, loaded)));
+  }
+  const Time computed = scheduler.now();
+  recorder.slice(track, Kind::mainloop, begin, computed, {.row_block = row_block, .index = n_tile});
+
+  const double stored = rank.memory.move(static_cast<double>(computed), costs.store_bytes, scale);
+  rank.memory.touch(gemm.output, static_cast<std::size_t>(row_block));
+  const double end = std::max(static_cast<double>(computed) + costs.epilogue * noise, stored);
+  co_await scheduler.until(rounded(end));
+  recorder.slice(track, Kind::epilogue, computed, scheduler.now(),
+                 {.row_block = row_block, .index = n_tile});
+}
+
+}  // namespace fusescope::engine::sim

@@ -1,0 +1,45 @@
+#pragma once
+// The coroutines of the model, each written as the device runs it. One file per kernel.
+
+#include "engine/sim/world.hpp"
+
+namespace fusescope::engine::sim {
+
+// iteration.cpp, serial_layer.cpp: one rank's stream, from the ids exchange to its last phase.
+Task run_fused_layer(Rank& rank);
+Task run_serial_layer(Rank& rank);
+
+// stream_phase.cpp: what both streams are made of.
+Task phase(Rank& rank, Kind kind, double nanoseconds, int index = -1);
+Task meet(Rank& rank, Kind kind, Rendezvous& rendezvous, int index = -1);
+Task launch_gap(Rank& rank);
+
+// A kernel as the stream sees it: its blocks start together, and it ends with the last of them.
+void begin_kernel(Rank& rank, int blocks);
+void end_block(Rank& rank);
+
+// gemm_tile.cpp: one tile of either GEMM, main loop and epilogue.
+struct Gemm {
+  const TileCosts& costs;
+  std::vector<double>& weights;  // what of it lies in the cache: [expert, N tile],
+  std::vector<double>& rows;     // input [row block],
+  std::vector<double>& output;   // output [row block]
+};
+Gemm gemm_1(Rank& rank);
+Gemm gemm_2(Rank& rank);
+int tiles(const Rank& rank, const TileCosts& costs);
+Task run_tile(Rank& rank, Gemm gemm, TrackId track, int tile);
+
+// dispatch_gemm.cpp
+Task dispatch_gemm(Rank& rank);
+Task dispatch_block(Rank& rank, int block);  // one communication block of it
+
+// gemm_combine_push.cpp
+Task gemm_combine_push(Rank& rank);
+Task job_block(Rank& rank,
+               TrackId track);  // one resident block that claims jobs until none is left
+
+// final_reduce.cpp
+Task final_reduce(Rank& rank);
+
+}  // namespace fusescope::engine::sim

@@ -1,0 +1,95 @@
+#pragma once
+// The state that blocks share: one Rank per GPU with its memory, links, counters and flags, and the World
+// with what all ranks share. A world lives for one iteration.
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "engine/sim/costs.hpp"
+#include "engine/sim/recorder.hpp"
+#include "engine/sim/resources.hpp"
+#include "engine/sim/scheduler.hpp"
+#include "engine/sim/sync.hpp"
+#include "layer/problem.hpp"
+#include "layer/tables.hpp"
+
+namespace fusescope::engine::sim {
+
+struct World;
+
+struct Rank {
+  Rank(World& its_world, int its_id, const ScheduleTables& its_tables, std::uint64_t seed);
+  FramePool& frame_pool();
+
+  World& world;
+  const int id;
+  const ScheduleTables& tables;
+  std::vector<std::int32_t> expert_of_row_block;
+
+  // Hardware.
+  DeviceMemory memory;
+  Server egress;  // of its link: rows that peers pull, rows that it pushes
+  Server ingress;
+
+  // What lies in the L2 cache: when each piece last went through memory; -1 = never.
+  std::vector<double> weights_1, weights_2;           // [expert, N tile]
+  std::vector<double> gathered, activated, partials;  // [row block]
+
+  // Device memory of the protocol.
+  std::vector<FillCounter> arrivals;  // [row block]
+  std::vector<FillCounter> done;      // [row block]
+  Dispenser dispenser;
+  Election election;
+  std::vector<FillCounter> watermarks;   // [sender, chunk], raised by the sender
+  std::unique_ptr<FillCounter> running;  // the blocks of the present kernel that have ended
+
+  // Tracks.
+  TrackId stream = 0;
+
+  int row_block(int token, int k) const;  // where hit k of a token lies
+  FillCounter& watermark(int sender, int chunk);
+  // A factor near 1 on a tile's or copy's time; exactly 1 when the profile has no jitter.
+  double noise();
+
+ private:
+  std::mt19937_64 random_;
+  std::normal_distribution<double> normal_{0, 1};
+};
+
+struct World {
+  World(const Problem& its_problem, const Config& its_config, const Profile& its_profile,
+        const std::vector<ScheduleTables>& tables, std::uint64_t seed, bool record,
+        StepChooser* chooser = nullptr);
+
+  const Problem& problem;
+  const Shape& shape;
+  const Config& config;
+  const Profile& profile;
+  const Costs costs;
+  Scheduler scheduler;
+  Recorder recorder;
+  std::vector<std::unique_ptr<Rank>> ranks;
+  Rendezvous ids_exchanged;
+  Rendezvous entry_barrier;
+  Rendezvous copied_barrier;
+  Rendezvous rows_gathered;  // serial layer
+  Rendezvous rows_reduced;   // serial layer
+  std::vector<Time> wall;    // [rank] end of the iteration
+
+  int sms() const { return static_cast<int>(profile.sms); }
+  int chunk_of(int token) const;  // of its plane
+  bool injects(InjectPoint point) const { return config.inject.point == point; }
+  Time injected(InjectPoint point) const { return injects(point) ? config.inject.delay_ns : 0; }
+};
+
+inline Time rounded(double ns) {
+  return static_cast<Time>(std::llround(ns));
+}
+inline Time us(double microseconds) {
+  return rounded(microseconds * 1e3);
+}
+
+}  // namespace fusescope::engine::sim
