@@ -50,13 +50,13 @@ void check_recorded(const RecordedRouting& recorded, const Shape& shape, const s
   }
   std::vector<int> seen(shape.experts, -1);
   const std::size_t topk = shape.topk;
-  for (int token = 0; token < recorded.tokens(); ++token) {
+  for (int token = 0; token < recorded.tokens; ++token) {
     const std::size_t first = token * topk;
     const std::span<const float> weights = recorded.weights.empty()
                                                ? std::span<const float>()
                                                : std::span(recorded.weights).subspan(first, topk);
     check_row(std::span(recorded.experts).subspan(first, topk), weights, shape.experts, seen, token,
-              file, recorded.places[token]);
+              file, recorded.place(token));
   }
 }
 
@@ -77,12 +77,12 @@ std::string fitting(int available, int skipped, int wanted) {
 Routing routing_of_file(const RoutingSpec& spec, const Shape& shape) {
   const RecordedRouting recorded = read_recorded_routing(spec);
   check_recorded(recorded, shape, spec.path);
-  const int available = recorded.tokens() - spec.skip_tokens;
+  const int available = recorded.tokens - spec.skip_tokens;
   if (available <= 0) {
-    throw InputError({spec.path, "",
-                      fmt::format("holds {} tokens, and skip={} leaves none", recorded.tokens(),
-                                  spec.skip_tokens),
-                      fmt::format("skip below {}", recorded.tokens())});
+    throw InputError(
+        {spec.path, "",
+         fmt::format("holds {} tokens, and skip={} leaves none", recorded.tokens, spec.skip_tokens),
+         fmt::format("skip below {}", recorded.tokens)});
   }
   Routing routing;
   routing.tokens = shape.tokens();
