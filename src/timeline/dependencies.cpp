@@ -54,18 +54,22 @@ void Dependencies::size_tables() {
   int row_blocks = 0;
   std::vector<int> tokens(kKinds, 0);
   for (const Event& event : timeline_->events) {
-    row_blocks = std::max(row_blocks, event.row_block + 1);
+    row_blocks = std::max(row_blocks, event.row_block < INT32_MAX ? event.row_block + 1 : 0);
     int& most = tokens[index_of(event.kind)];
-    most = std::max(most, event.token + 1);
+    most = std::max(most, event.token < INT32_MAX ? event.token + 1 : 0);
   }
+  // What the wiring does not know is not looked up: a wild id must not size a table.
+  int most_row_blocks = 0;
   for (const auto& experts : wiring.expert_of_row_block) {
-    row_blocks = std::max(row_blocks, static_cast<int>(experts.size()));
+    most_row_blocks = std::max(most_row_blocks, static_cast<int>(experts.size()));
   }
+  row_blocks = std::min(row_blocks, most_row_blocks);
+  const int most_tokens = std::max(wiring.ranks, 0) * std::max(wiring.tokens_per_rank, 0);
 
   const auto ranks = static_cast<std::size_t>(ranks_);
   by_token_.resize(kKinds);
   for (std::size_t kind = 0; kind < by_token_.size(); ++kind) {
-    by_token_[kind].size(ranks, static_cast<std::size_t>(tokens[kind]));
+    by_token_[kind].size(ranks, static_cast<std::size_t>(std::min(tokens[kind], most_tokens)));
   }
   phases_.size(ranks, kKinds + 1);
   stage_ends_.size(ranks, kStages);
