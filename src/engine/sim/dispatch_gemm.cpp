@@ -7,33 +7,6 @@
 namespace fusescope::engine::sim {
 namespace {
 
-// Issues one token's pull; returns when its row is in shared memory. The row crosses the block's own
-// copy path, its source's egress and this rank's ingress, each with its own queue.
-double pull_row(Rank& rank, Server& block, int token, double now) {
-  World& world = rank.world;
-  const Costs& costs = world.costs;
-  const int source = world.shape.source_rank(token);
-  const double noise = rank.noise();
-  double landed = 0;
-  if (source == rank.id) {
-    landed = block.reserve(now, costs.pull_local_row * noise);
-    landed = std::max(landed, rank.memory.move(now, costs.row_bytes));
-  } else {
-    landed = block.reserve(now, costs.pull_remote_row * noise);
-    landed = std::max(landed, world.ranks[source]->egress.reserve(now, costs.link_pull_row));
-    landed = std::max(landed, rank.ingress.reserve(now, costs.link_pull_row));
-  }
-  landed += world.profile.pull_latency * 1e3;
-  landed += static_cast<double>(world.injected(InjectPoint::pull));
-  if (world.injects(InjectPoint::source_rank) && source == world.config.inject.rank) {
-    landed += world.config.inject.delay_ns;
-  }
-  if (world.injects(InjectPoint::token) && token == world.config.inject.token) {
-    landed += world.config.inject.delay_ns;
-  }
-  return landed;
-}
-
 // Issues one token's K stores; returns when the writes are complete.
 double scatter_row(Rank& rank, Server& block, int token, double now) {
   World& world = rank.world;
@@ -68,6 +41,33 @@ Task compute_block(Rank& rank, int block, int blocks, bool gated) {
 }
 
 }  // namespace
+
+// The row crosses the block's own copy path, its source's egress and this rank's ingress, each with its
+// own queue.
+double pull_row(Rank& rank, Server& block, int token, double now) {
+  World& world = rank.world;
+  const Costs& costs = world.costs;
+  const int source = world.shape.source_rank(token);
+  const double noise = rank.noise();
+  double landed = 0;
+  if (source == rank.id) {
+    landed = block.reserve(now, costs.pull_local_row * noise);
+    landed = std::max(landed, rank.memory.move(now, costs.row_bytes));
+  } else {
+    landed = block.reserve(now, costs.pull_remote_row * noise);
+    landed = std::max(landed, world.ranks[source]->egress.reserve(now, costs.link_pull_row));
+    landed = std::max(landed, rank.ingress.reserve(now, costs.link_pull_row));
+  }
+  landed += world.profile.pull_latency * 1e3;
+  landed += static_cast<double>(world.injected(InjectPoint::pull));
+  if (world.injects(InjectPoint::source_rank) && source == world.config.inject.rank) {
+    landed += world.config.inject.delay_ns;
+  }
+  if (world.injects(InjectPoint::token) && token == world.config.inject.token) {
+    landed += world.config.inject.delay_ns;
+  }
+  return landed;
+}
 
 // The lanes of a block are threads of one warp: they issue together, and after each wait they go on
 // together, when the slowest is through. A lane's slice therefore ends with the block's.
