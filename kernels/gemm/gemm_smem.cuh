@@ -70,10 +70,20 @@ struct RingCursor {
 };
 
 // Waits until the barrier's phase of this parity has completed. Waits inside a block need no
-// deadline of their own: each of them ends because the producer's gate wait ends.
+// deadline of their own: each of them ends because the producer's gate wait ends. Tests compile with
+// FUSESCOPE_GEMM_WATCHDOG, which turns a wait that a bug made endless into a launch failure.
 __device__ inline void wait_phase(std::uint64_t& barrier, std::uint32_t parity) {
+#ifdef FUSESCOPE_GEMM_WATCHDOG
+  constexpr long long kPatience = 6'000'000'000;  // [SM cycles], about 3 s
+  const long long start = clock64();
+  while (!ptx::mbarrier_try_wait_parity(&barrier, parity)) {
+    if (clock64() - start > kPatience)
+      __trap();
+  }
+#else
   while (!ptx::mbarrier_try_wait_parity(&barrier, parity)) {
   }
+#endif
 }
 
 // A slot that has never been used counts as free: the wait for the phase before the first succeeds.

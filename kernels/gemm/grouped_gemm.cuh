@@ -11,11 +11,11 @@
 //     maps there); `smem` is dynamic shared memory of shared_bytes(V), 1024-byte aligned.
 //   - Worker w of n computes tiles w, w + n, ... of the slot order; results do not depend on n.
 //   - gate, signal and probe: gemm_hooks.cuh. Each thread passes its own objects.
-//   - Uses named barrier kGemmBarrier once, at the start, and never barrier 0. Threads return when
-//     their role ends, at different times. A caller that goes on meets the block's threads first
-//     (barrier 2 and up are free); after that no copy is in flight, all of this block's tiles are
-//     in global memory, and the first ring_bytes(V) + staged_bytes() of `smem` may be reused. The
-//     control area behind them holds live mbarriers: leave it alone.
+//   - Uses named barrier kGemmBarrier (all threads, at the start and at the end) and never barrier 0;
+//     barriers 2 and up are free. After it returns no copy is in flight, all of this block's tiles
+//     are in global memory, and the first ring_bytes(V) + staged_bytes() of `smem` may be reused by
+//     generic accesses, or by bulk copies after a fence.proxy.async. The control area behind them
+//     holds live mbarriers: leave it alone.
 //   - Registers are kGemmRegisters per thread again at the end, as at the start.
 //   - At most once per launch and block.
 #pragma once
@@ -46,6 +46,10 @@ __device__ inline void grow_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
+__device__ inline void meet_block() {
+  __barrier_sync_count(kGemmBarrier, kGemmThreads);
+}
+
 template <GemmVariant V, class Gate, class Signal, class Probe>
 __device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* smem_base,
                                     Gate& gate, Signal& signal, Probe& probe, int worker,
@@ -57,11 +61,12 @@ __device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* 
 
   if (threadIdx.x == 0)
     init_control<V>(smem.control());
-  __barrier_sync_count(kGemmBarrier, kGemmThreads);
+  meet_block();
 
   if (group < kConsumerGroups) {
     grow_registers<kConsumerRegisters>();
     consume_tiles<V>(args, smem, probe, group);
+    meet_block();
     shrink_registers<kGemmRegisters>();
   } else {
     shrink_registers<kCopyRegisters>();
@@ -72,6 +77,9 @@ __device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* 
         store_tiles<V>(args, smem, signal, probe, warp - 1);
       __syncwarp();
     }
+    // Not before the consumers are done: a warp that took its registers back while they still wait
+    // for theirs would starve them.
+    meet_block();
     grow_registers<kGemmRegisters>();
   }
 }

@@ -11,8 +11,6 @@ namespace {
 
 using Counter = cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>;
 
-constexpr int kMeetBarrier = 2;
-
 __device__ unsigned long long now_ns() {
   unsigned long long ns = 0;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
@@ -144,8 +142,7 @@ __global__ void __launch_bounds__(kGemmThreads, 1) flow_kernel(const __grid_cons
       grouped_gemm<kGemmVariants[Index]>(flow.gemm, dynamic_smem, plain, signal, probe, block,
                                          flow.compute_blocks);
     }
-    // Meet, then reuse the ring's memory, as a block does that joins another role.
-    __barrier_sync_count(kMeetBarrier, kGemmThreads);
+    // Reuse the ring's memory, as a block does that joins another role.
     for (int i = threadIdx.x; i < ring_bytes(kGemmVariants[Index]); i += kGemmThreads) {
       dynamic_smem[i] = 0xAB;
     }
