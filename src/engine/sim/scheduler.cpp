@@ -79,62 +79,26 @@ void Scheduler::retire(Task::Handle root) noexcept {
 }
 
 void Scheduler::wake_at(Time at, std::coroutine_handle<> who) {
-  const Step step{at, queued_++, who};
-  steps_.push_back(step);
-  if (chooser_ != nullptr) {
-    return;
+  if (chooser_ == nullptr) {
+    steps_.push(std::max(at, now_), who);
+  } else {
+    bag_.push_back({at, 0, who});
   }
-  std::size_t hole = steps_.size() - 1;
-  while (hole > 0) {
-    const std::size_t parent = (hole - 1) / 4;
-    if (!step.before(steps_[parent])) {
-      break;
-    }
-    steps_[hole] = steps_[parent];
-    hole = parent;
-  }
-  steps_[hole] = step;
 }
 
-Scheduler::Step Scheduler::take_next() {
-  if (chooser_ != nullptr) {
-    const std::size_t chosen = chooser_->choose(steps_.size());
-    const Step step = steps_.at(chosen);
-    steps_[chosen] = steps_.back();
-    steps_.pop_back();
-    return step;
+Step Scheduler::take_next() {
+  if (chooser_ == nullptr) {
+    return steps_.take();
   }
-  const Step first = steps_.front();
-  const Step last = steps_.back();
-  steps_.pop_back();
-  const std::size_t size = steps_.size();
-  std::size_t hole = 0;
-  while (size > 0) {
-    const std::size_t child = hole * 4 + 1;
-    if (child >= size) {
-      break;
-    }
-    std::size_t least = child;
-    const std::size_t end = std::min(child + 4, size);
-    for (std::size_t other = child + 1; other < end; ++other) {
-      if (steps_[other].before(steps_[least])) {
-        least = other;
-      }
-    }
-    if (!steps_[least].before(last)) {
-      break;
-    }
-    steps_[hole] = steps_[least];
-    hole = least;
-  }
-  if (size > 0) {
-    steps_[hole] = last;
-  }
-  return first;
+  const std::size_t chosen = chooser_->choose(bag_.size());
+  const Step step = bag_.at(chosen);
+  bag_[chosen] = bag_.back();
+  bag_.pop_back();
+  return step;
 }
 
 void Scheduler::run() {
-  while (!steps_.empty()) {
+  while (!steps_.empty() || !bag_.empty()) {
     const Step step = take_next();
     now_ = std::max(now_, step.at);
     ++steps_run_;

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-namespace fusescope::engine::sim {
+#include "engine/sim/step_queue.hpp"
 
-using Time = std::int64_t;  // [ns] since the iteration's begin
+namespace fusescope::engine::sim {
 
 // Coroutine frames by size class. Freed frames are reused; memory goes back with the pool.
 class FramePool {
@@ -139,23 +139,14 @@ class Scheduler {
 
  private:
   friend struct Task::FinalAwaiter;
-  struct Step {
-    Time at;
-    std::uint64_t order;
-    std::coroutine_handle<> who;
-    bool before(const Step& other) const {
-      return at != other.at ? at < other.at : order < other.order;
-    }
-  };
-
   Step take_next();  // the seam: the one place that decides what runs next
   void retire(Task::Handle root) noexcept;
 
   StepChooser* chooser_;
   Time now_ = 0;
-  std::uint64_t queued_ = 0;
   std::uint64_t steps_run_ = 0;
-  std::vector<Step> steps_;  // a 4-ary heap; with a chooser just a bag
+  StepQueue steps_;
+  std::vector<Step> bag_;  // in its place when there is a chooser
   FramePool frames_;
   std::vector<Task::Handle> roots_;
   std::exception_ptr error_;

@@ -1,0 +1,102 @@
+#include "engine/sim/role_bench.hpp"
+
+#include <algorithm>
+
+#include "engine/sim/kernels.hpp"
+#include "engine/sim/simulate.hpp"
+
+namespace fusescope::engine::sim {
+namespace {
+
+Task pull_only_block(Rank& rank, int block) {
+  World& world = rank.world;
+  Scheduler& scheduler = world.scheduler;
+  const int lanes = world.config.tokens_per_block;
+  const int stride = world.config.dispatch_comm_sms * lanes;
+  const int own = world.shape.tokens_per_rank;
+  const int remote = world.shape.tokens() - own;
+  Server copies;
+  for (int first = block * lanes; first < remote; first += stride) {
+    const double now = static_cast<double>(scheduler.now());
+    double landed = now;
+    for (int place = first; place < std::min(first + lanes, remote); ++place) {
+      const int token = place < rank.id * own ? place : place + own;  // skips this rank's own
+      landed = std::max(landed, pull_row(rank, copies, token, now));
+    }
+    co_await scheduler.until(rounded(landed));
+  }
+  end_block(rank);
+}
+
+// Runs `blocks` blocks of one role on every rank; returns when the last one ended.
+template <class SpawnBlock>
+double run_role(const Problem& problem, const Profile& profile, const Config& config, int blocks,
+                SpawnBlock spawn_block) {
+  const std::vector<ScheduleTables> tables = tables_for(problem, config);
+  World world(problem, config, profile, tables, 1, false);
+  for (const std::unique_ptr<Rank>& rank : world.ranks) {
+    begin_kernel(*rank, blocks);
+    for (int block = 0; block < blocks; ++block) {
+      world.scheduler.spawn(spawn_block(*rank, block));
+    }
+  }
+  world.scheduler.run();
+  return static_cast<double>(world.scheduler.now()) / 1e3;
+}
+
+Config dispatch_config(int comm_sms, int tokens_per_block) {
+  Config config;
+  config.dispatch_comm_sms = comm_sms;
+  config.tokens_per_block = tokens_per_block;
+  config.slot_order = SlotOrder::interleave_sources;
+  return config;
+}
+
+double phase_us(const timeline::Timeline& timeline, Kind kind) {
+  double longest = 0;
+  for (const timeline::Event& event : timeline.events) {
+    if (event.kind == kind) {
+      longest = std::max(longest, static_cast<double>(event.end_ns - event.begin_ns) / 1e3);
+    }
+  }
+  return longest;
+}
+
+}  // namespace
+
+double dispatch_alone_us(const Problem& problem, const Profile& profile, int comm_sms,
+                         int tokens_per_block) {
+  return run_role(problem, profile, dispatch_config(comm_sms, tokens_per_block), comm_sms,
+                  [](Rank& rank, int block) { return dispatch_block(rank, block); });
+}
+
+double pull_alone_gbps(const Problem& problem, const Profile& profile, int comm_sms,
+                       int tokens_per_block) {
+  const double us =
+      run_role(problem, profile, dispatch_config(comm_sms, tokens_per_block), comm_sms,
+               [](Rank& rank, int block) { return pull_only_block(rank, block); });
+  const double rows = problem.shape.tokens() - problem.shape.tokens_per_rank;
+  return rows * problem.shape.hidden * 2 / (us * 1e3);
+}
+
+double jobs_alone_us(const Problem& problem, const Profile& profile, int comm_sms) {
+  Config config;
+  config.combine_comm_sms = comm_sms;
+  config.study = Study::gates_open;
+  return run_role(problem, profile, config, comm_sms, [](Rank& rank, int block) {
+    return job_block(rank, rank.world.recorder.add_track(rank.id, Stage::gemm_combine_push,
+                                                         Role::communication, block));
+  });
+}
+
+GemmTimes gemms_alone_us(const Problem& problem, const Profile& profile, TileShape tile) {
+  Config config;
+  config.study = Study::compute_all;
+  config.tile = tile;
+  const Iteration iteration =
+      simulate(problem, config, profile, tables_for(problem, config), 1, true);
+  return {phase_us(*iteration.timeline, Kind::dispatch_gemm),
+          phase_us(*iteration.timeline, Kind::gemm_combine_push)};
+}
+
+}  // namespace fusescope::engine::sim

@@ -1,0 +1,126 @@
+// The H200 profile against what two H200s measured: each role alone, table by table. The errors are
+// printed; the median of each table is held to 15%.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "engine/sim/role_bench.hpp"
+
+namespace fusescope::engine::sim {
+namespace {
+
+// The tables of the communication role were timed around a launch. Both of them run straight through
+// this intercept when their time is drawn over the rounds that a block makes.
+constexpr double kLaunchAndTiming = 15;  // [us]
+
+class Comparison {
+ public:
+  void row(const std::string& what, double measured, double simulated) {
+    const double error = simulated / measured - 1;
+    std::printf("%-34s measured %8.1f simulated %8.1f  %+5.1f%%\n", what.c_str(), measured,
+                simulated, 100 * error);
+    errors_.push_back(std::abs(error));
+  }
+  double median() {
+    std::sort(errors_.begin(), errors_.end());
+    std::printf("median error %.1f%%, worst %.1f%%\n", 100 * errors_[errors_.size() / 2],
+                100 * errors_.back());
+    return errors_[errors_.size() / 2];
+  }
+  double worst() const { return *std::max_element(errors_.begin(), errors_.end()); }
+
+ private:
+  std::vector<double> errors_;
+};
+
+Problem problem_of(Shape shape) {
+  RoutingSpec routing;
+  routing.kind = RoutingKind::balanced;
+  return make_problem(shape, routing);
+}
+
+// 2048 tokens of 8 KiB, half of them remote, K=8.
+Problem seed_pair() {
+  return problem_of(load_shape("seed-tp2"));
+}
+
+class H200Facts : public testing::Test {
+ protected:
+  const Profile profile_ = load_profile("h200-nvlink");
+  Comparison comparison_;
+};
+
+TEST_F(H200Facts, DispatchAlone) {
+  const Problem problem = seed_pair();
+  const int lanes[] = {8, 12, 16, 24};
+  const struct {
+    int sms;
+    double us[4];
+  } kMeasured[] = {{4, {1011, 870, 837, 790}}, {8, {513, 451, 425, 401}},
+                   {16, {272, 237, 219, 218}}, {24, {191, 171, 163, 156}},
+                   {32, {144, 136, 117, 119}}, {132, {58, 69, 62, 69}}};
+  for (const auto& row : kMeasured) {
+    for (int column = 0; column < 4; ++column) {
+      comparison_.row(
+          std::to_string(row.sms) + " SMs x " + std::to_string(lanes[column]) + " [us]",
+          row.us[column],
+          kLaunchAndTiming + dispatch_alone_us(problem, profile_, row.sms, lanes[column]));
+    }
+  }
+  EXPECT_LT(comparison_.median(), 0.15);
+  EXPECT_LT(comparison_.worst(), 0.40);
+}
+
+TEST_F(H200Facts, PullAlone) {
+  const Problem problem = seed_pair();
+  const struct {
+    int sms;
+    double gbps;
+  } kMeasured[] = {{8, 124}, {16, 228}, {24, 250}, {48, 294}};
+  for (const auto& row : kMeasured) {
+    comparison_.row(std::to_string(row.sms) + " SMs x 12 [GB/s]", row.gbps,
+                    pull_alone_gbps(problem, profile_, row.sms, 12));
+  }
+  EXPECT_LT(comparison_.median(), 0.15);
+}
+
+TEST_F(H200Facts, JobsAlone) {
+  const Problem problem = seed_pair();
+  const struct {
+    int sms;
+    double us;
+  } kMeasured[] = {{16, 334}, {32, 176}, {64, 98}, {132, 60}};
+  for (const auto& row : kMeasured) {
+    comparison_.row(std::to_string(row.sms) + " SMs [us]", row.us,
+                    kLaunchAndTiming + jobs_alone_us(problem, profile_, row.sms));
+  }
+  EXPECT_LT(comparison_.median(), 0.15);
+}
+
+// Kernel-only times of the grouped GEMMs.
+TEST_F(H200Facts, Gemms) {
+  Shape shape = load_shape("seed-tp2");
+  const GemmTimes full = gemms_alone_us(problem_of(shape), profile_, TileShape::m128n256);
+  comparison_.row("gate+up, 256 rows per expert [us]", 305, full.gemm_1_us);
+  comparison_.row("down, 256 rows per expert [us]", 174, full.gemm_2_us);
+
+  shape.tokens_per_rank /= 2;
+  const GemmTimes half = gemms_alone_us(problem_of(shape), profile_, TileShape::m128n256);
+  comparison_.row("gate+up, 128 rows per expert [us]", 244, half.gemm_1_us);
+  comparison_.row("down, 128 rows per expert [us]", 130, half.gemm_2_us);
+
+  Shape dense = load_shape("seed-tp2");
+  dense.experts = 8;
+  dense.intermediate = 7168 / 2;
+  const GemmTimes large = gemms_alone_us(problem_of(dense), profile_, TileShape::m128n256);
+  comparison_.row("8 x 2048 rows, 7168 x 4096 [us]", 1213, large.gemm_1_us);
+  EXPECT_LT(comparison_.median(), 0.15);
+  EXPECT_LT(comparison_.worst(), 0.30);
+}
+
+}  // namespace
+}  // namespace fusescope::engine::sim
