@@ -1,0 +1,115 @@
+// Every legality rule, with the numbers that its sentence must hold.
+#include "layer_test_support.hpp"
+
+namespace fusescope {
+namespace {
+
+const DeviceLimits kDevice{"a device", 132, 227 * 1024};
+
+std::string why(const std::function<void(Config&)>& change) {
+  const Problem problem{load_shape("seed-tp4"), {}, {}};
+  Config config;
+  change(config);
+  return why_illegal(problem, config, kDevice);
+}
+
+void expect_all(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) {
+    EXPECT_TRUE(test::contains(text, part)) << "\"" << text << "\" lacks \"" << part << "\"";
+  }
+}
+
+TEST(Legality, TheDefaultsAreLegal) {
+  EXPECT_EQ(why([](Config&) {}), "");
+}
+
+TEST(Legality, DispatchSplit) {
+  EXPECT_EQ(why([](Config& c) { c.dispatch_comm_sms = 140; }),
+            "dispatch_comm_sms 140 leaves no compute SM on a 132-SM device");
+  EXPECT_NE(why([](Config& c) { c.dispatch_comm_sms = 132; }), "");
+  EXPECT_EQ(why([](Config& c) { c.dispatch_comm_sms = 131; }), "");
+  expect_all(why([](Config& c) { c.dispatch_comm_sms = 0; }), {"dispatch_comm_sms 0", "no SM"});
+}
+
+TEST(Legality, CombineSplit) {
+  expect_all(why([](Config& c) { c.combine_comm_sms = 132; }), {"combine_comm_sms 132", "132-SM"});
+  EXPECT_EQ(why([](Config& c) { c.combine_comm_sms = 0; }), "");  // all hands take the jobs
+  expect_all(why([](Config& c) {
+               c.combine_comm_sms = 0;
+               c.all_hands = false;
+             }),
+             {"combine_comm_sms 0", "no SM to run combine jobs"});
+  expect_all(why([](Config& c) { c.combine_comm_sms = -1; }), {"-1"});
+}
+
+TEST(Legality, AllHandsNeedsTheDispenser) {
+  expect_all(why([](Config& c) { c.combine = Combine::block_per_job; }),
+             {"all_hands true", "block_per_job"});
+  EXPECT_EQ(why([](Config& c) {
+              c.combine = Combine::block_per_job;
+              c.all_hands = false;
+            }),
+            "");
+  expect_all(why([](Config& c) {
+               c.combine = Combine::block_per_job;
+               c.all_hands = false;
+               c.combine_comm_sms = 0;
+             }),
+             {"combine_comm_sms 0"});
+}
+
+TEST(Legality, TokenSlotsFitSharedMemory) {
+  // 8192 bytes of row + 8 of barrier per slot: 28 fit 232448.
+  EXPECT_EQ(why([](Config& c) { c.tokens_per_block = 28; }), "");
+  expect_all(why([](Config& c) { c.tokens_per_block = 29; }),
+             {"tokens_per_block 29", "237800", "8200", "H=4096", "232448", "at most 28"});
+  expect_all(why([](Config& c) { c.tokens_per_block = 0; }), {"tokens_per_block 0"});
+}
+
+TEST(Legality, WatermarkChunks) {
+  EXPECT_EQ(why([](Config& c) { c.watermark_chunks = 512; }), "");
+  expect_all(why([](Config& c) { c.watermark_chunks = 513; }),
+             {"watermark_chunks 513", "1 to 512"});
+  expect_all(why([](Config& c) { c.watermark_chunks = 0; }), {"watermark_chunks 0"});
+}
+
+TEST(Legality, LinkCap) {
+  EXPECT_EQ(why([](Config& c) { c.link_gbps = 25.5; }), "");
+  expect_all(why([](Config& c) { c.link_gbps = -1; }), {"link_gbps -1"});
+}
+
+TEST(Legality, InjectionPointsExist) {
+  const auto inject = [](InjectPoint point, int rank, int token, int delay = 100) {
+    return why([=](Config& c) { c.inject = {point, delay, rank, token}; });
+  };
+  EXPECT_EQ(inject(InjectPoint::pull, -1, -1), "");
+  EXPECT_EQ(inject(InjectPoint::source_rank, 3, -1), "");
+  expect_all(inject(InjectPoint::source_rank, 4, -1), {"source rank 4", "0 to 3"});
+  EXPECT_EQ(inject(InjectPoint::token, -1, 2047), "");
+  expect_all(inject(InjectPoint::token, -1, 2048), {"token 2048", "0 to 2047"});
+  expect_all(inject(InjectPoint::job, -1, -1, -5), {"-5 ns"});
+}
+
+TEST(Legality, TheSerialLayerIgnoresTheFusedKnobs) {
+  EXPECT_EQ(why([](Config& c) {
+              c.form = LayerForm::serial;
+              c.dispatch_comm_sms = 500;
+              c.tokens_per_block = 500;
+              c.watermark_chunks = 0;
+              c.combine = Combine::block_per_job;
+            }),
+            "");
+  EXPECT_EQ(why([](Config& c) {
+              c.study = Study::compute_all;
+              c.dispatch_comm_sms = 0;
+            }),
+            "");
+  EXPECT_NE(why([](Config& c) {
+              c.form = LayerForm::serial;
+              c.link_gbps = -1;
+            }),
+            "");
+}
+
+}  // namespace
+}  // namespace fusescope
