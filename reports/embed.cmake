@@ -1,0 +1,17 @@
+# Writes OUTPUT, a C++ source that holds the files of ASSETS (a ;-list of NAME=PATH) as string literals.
+# A path may be missing: its text is then empty.
+set(text "// Generated from reports/assets.\n#include \"reports/assets.hpp\"\n\nnamespace fusescope::reports {\n\n")
+set(table "")
+foreach(asset IN LISTS ASSETS)
+  string(REGEX MATCH "^([^=]+)=(.*)$" matched "${asset}")
+  set(name "${CMAKE_MATCH_1}")
+  set(content "")
+  if(CMAKE_MATCH_2)
+    file(READ "${CMAKE_MATCH_2}" content)
+  endif()
+  string(MAKE_C_IDENTIFIER "k_${name}" identifier)
+  string(APPEND text "static constexpr char ${identifier}[] = R\"fusescope_asset(${content})fusescope_asset\";\n\n")
+  string(APPEND table "  if (name == \"${name}\") {\n    return {${identifier}, sizeof(${identifier}) - 1};\n  }\n")
+endforeach()
+string(APPEND text "std::string_view asset(std::string_view name) {\n${table}  return {};\n}\n\n}  // namespace fusescope::reports\n")
+file(WRITE "${OUTPUT}" "${text}")

@@ -1,0 +1,162 @@
+#include "reports/findings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "reports/format.hpp"
+
+namespace fusescope::reports {
+
+namespace {
+
+// Simulated walls carry no noise, but no model is exact: differences below this share are called
+// ties.
+constexpr double kModelResolution = 0.001;
+
+std::string knob(const ReportTrial& trial, const std::string& name) {
+  const auto found = trial.knobs.find(name);
+  return found == trial.knobs.end() ? "" : found->second;
+}
+
+// Counterfactual studies and injected delays answer other questions than "which config is fastest".
+bool comparable(const ReportTrial& trial) {
+  const std::string study = knob(trial, "study");
+  const std::string inject = knob(trial, "inject");
+  return (study.empty() || study == "full") && (inject.empty() || inject == "none");
+}
+
+std::optional<double> as_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+void rank(const ReportInput& input, Findings& findings) {
+  std::set<std::string> seen;
+  // Unlabelled trials first: a rung of the ladder that repeats a swept config is the same config.
+  for (const bool labelled : {false, true}) {
+    for (const ReportTrial& trial : input.trials) {
+      if (trial.label.empty() == labelled || trial.serial || !trial.ok() || !comparable(trial)) {
+        continue;
+      }
+      if (seen.insert(trial.config).second) {
+        findings.ranked.push_back(&trial);
+      }
+    }
+  }
+  std::stable_sort(
+      findings.ranked.begin(), findings.ranked.end(),
+      [](const ReportTrial* a, const ReportTrial* b) { return a->median_us < b->median_us; });
+  for (const ReportTrial& trial : input.trials) {
+    if (!trial.ok()) {
+      findings.failed.push_back(&trial);
+    } else if (trial.serial && comparable(trial) && findings.serial == nullptr) {
+      findings.serial = &trial;
+    }
+  }
+}
+
+void find_ties(const ReportInput& input, Findings& findings) {
+  const bool simulated = input.provenance == timeline::Provenance::simulated;
+  findings.tie_rule = simulated
+                          ? fmt::format("within {} of the best, closer than any model is exact",
+                                        percent(kModelResolution))
+                          : "the 95% intervals of the medians overlap";
+  const ReportTrial* best = findings.best();
+  for (const ReportTrial* trial : findings.ranked) {
+    const double tolerance =
+        simulated ? kModelResolution * best->median_us : best->half_ci_us + trial->half_ci_us;
+    if (trial->median_us - best->median_us > tolerance) {
+      break;
+    }
+    ++findings.tied;
+  }
+}
+
+double explained_by(const std::vector<const ReportTrial*>& trials, const std::string& axis) {
+  double sum = 0;
+  std::map<std::string, std::pair<double, int>> groups;
+  for (const ReportTrial* trial : trials) {
+    sum += trial->median_us;
+    auto& [group_sum, n] = groups[knob(*trial, axis)];
+    group_sum += trial->median_us;
+    ++n;
+  }
+  const double mean = sum / static_cast<double>(trials.size());
+  double total = 0;
+  for (const ReportTrial* trial : trials) {
+    total += (trial->median_us - mean) * (trial->median_us - mean);
+  }
+  double between = 0;
+  for (const auto& [value, group] : groups) {
+    const double deviation = group.first / group.second - mean;
+    between += group.second * deviation * deviation;
+  }
+  return total > 0 ? between / total : 0;
+}
+
+}  // namespace
+
+std::vector<const ReportTrial*> swept(const ReportInput& input) {
+  std::vector<const ReportTrial*> trials;
+  for (const ReportTrial& trial : input.trials) {
+    if (trial.label.empty() && trial.ok() && !trial.serial && comparable(trial)) {
+      trials.push_back(&trial);
+    }
+  }
+  return trials;
+}
+
+std::vector<std::string> values_of(const std::vector<const ReportTrial*>& trials,
+                                   const std::string& axis) {
+  std::vector<std::string> values;
+  for (const ReportTrial* trial : trials) {
+    const std::string value = knob(*trial, axis);
+    if (std::find(values.begin(), values.end(), value) == values.end()) {
+      values.push_back(value);
+    }
+  }
+  const bool numbers = std::all_of(values.begin(), values.end(),
+                                   [](const std::string& v) { return as_number(v).has_value(); });
+  if (numbers) {
+    std::sort(values.begin(), values.end(), [](const std::string& a, const std::string& b) {
+      return *as_number(a) < *as_number(b);
+    });
+  }
+  return values;
+}
+
+Findings find(const ReportInput& input) {
+  Findings findings;
+  findings.word = std::string(timeline::name(input.provenance));
+  rank(input, findings);
+  find_ties(input, findings);
+  const std::vector<const ReportTrial*> trials = swept(input);
+  for (const std::string& axis : input.axes) {
+    AxisInfluence influence{axis, 0, values_of(trials, axis)};
+    if (influence.values.size() > 1) {
+      influence.explained = explained_by(trials, axis);
+      findings.axes.push_back(std::move(influence));
+    }
+  }
+  std::stable_sort(
+      findings.axes.begin(), findings.axes.end(),
+      [](const AxisInfluence& a, const AxisInfluence& b) { return a.explained > b.explained; });
+  put_into_words(input, findings);
+  return findings;
+}
+
+analysis::Step most_exposed(const analysis::CriticalPath& path) {
+  const auto most = std::max_element(path.exposed_by_step.begin(), path.exposed_by_step.end());
+  return *most > 0 ? static_cast<analysis::Step>(most - path.exposed_by_step.begin())
+                   : analysis::Step::launch_gap;
+}
+
+}  // namespace fusescope::reports

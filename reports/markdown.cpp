@@ -1,0 +1,170 @@
+// The Markdown report: the same sections and tables as the page, with pictures where gnuplot drew them.
+
+#include <fmt/format.h>
+
+#include "reports/findings.hpp"
+#include "reports/format.hpp"
+#include "reports/prose.hpp"
+#include "reports/report.hpp"
+#include "reports/sections.hpp"
+
+namespace fusescope::reports {
+
+namespace {
+
+class Document {
+ public:
+  Document(std::string word, const Charts& charts) : word_(std::move(word)), charts_(charts) {}
+
+  void heading(const std::string& text, bool with_word = true) {
+    out_ += "\n## " + escape_markdown(text) + (with_word ? " (" + word_ + ")" : "") + "\n\n";
+  }
+  void paragraph(const std::string& text) {
+    if (!text.empty()) {
+      out_ += escape_markdown(text) + "\n\n";
+    }
+  }
+  void strong(const std::string& text) { out_ += "**" + escape_markdown(text) + "**\n\n"; }
+  void title(const std::string& text) { out_ += "# " + escape_markdown(text) + "\n\n"; }
+  void quote(const std::string& text) { out_ += "> " + escape_markdown(text) + "\n\n"; }
+  void list(const std::vector<std::string>& items) {
+    for (const std::string& item : items) {
+      out_ += "- " + escape_markdown(item) + "\n";
+    }
+    out_ += "\n";
+  }
+  void table(const Table& table) {
+    if (!table.empty()) {
+      strong(table.caption + ", " + word_);
+      out_ += to_markdown(table) + "\n";
+    }
+  }
+  // Not numbers of a run, so neither measured nor simulated.
+  void plain_table(const Table& table) { out_ += to_markdown(table) + "\n"; }
+  void picture(const char* key, const std::string& alternative) {
+    if (charts_.svg.contains(key)) {
+      out_ += fmt::format("![{} ({})]({}.svg)\n\n", alternative, word_, key);
+    }
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+  std::string word_;
+  const Charts& charts_;
+};
+
+void write_verdict(Document& out, const ReportInput& input, const Findings& findings) {
+  out.heading("Verdict");
+  for (const std::string& sentence : findings.verdict) {
+    out.paragraph(sentence);
+  }
+  if (!findings.next.empty()) {
+    out.strong("What to try next");
+    out.list(findings.next);
+  }
+  if (!input.notes.empty()) {
+    out.strong("Notes");
+    out.list(input.notes);
+  }
+}
+
+void write_sweep(Document& out, const ReportInput& input, const Findings& findings) {
+  if (!input.ladder.steps.empty()) {
+    out.heading("Ladder");
+    out.paragraph(prose::kLadder);
+    out.picture("ladder", "Wall after each rung of the ladder");
+    out.table(ladder_table(input));
+  }
+  if (!input.published.empty()) {
+    out.heading("Published figures");
+    out.paragraph(prose::kPublished);
+    out.table(published_table(input));
+  }
+  const StepRows rows = step_rows(input, findings);
+  if (!rows.trials.empty()) {
+    out.heading("Steps per config");
+    out.paragraph(prose::kSteps);
+    out.picture("steps", "Critical path by step of the fastest configs and the serial layer");
+    out.table(steps_table(input, rows));
+  }
+  if (const auto map = heatmap(input, findings)) {
+    out.heading("Sweep");
+    out.paragraph(prose::heatmap(*map));
+    out.table(heatmap_table(*map));
+  }
+  if (!findings.ranked.empty()) {
+    out.heading("Configs");
+    out.paragraph("A tie: " + findings.tie_rule + ".");
+    out.table(top_table(input, findings));
+  }
+  if (!findings.failed.empty()) {
+    out.heading("Failures", false);
+    out.plain_table(failed_table(findings));
+  }
+}
+
+void write_run(Document& out, const ChosenRun& run) {
+  out.heading("Critical path");
+  out.paragraph(
+      fmt::format("The run: {}{}{}.", run.name, run.why.empty() ? "" : ", " + run.why,
+                  run.timeline.meta.config.empty() ? "" : ": " + run.timeline.meta.config));
+  if (!run.attribution.refusal.empty()) {
+    out.paragraph(run.attribution.refusal);
+    return;
+  }
+  out.paragraph(prose::kPath);
+  out.picture("path", "Critical path along the wall");
+  out.table(path_table(run));
+  if (!run.attribution.caveats.empty()) {
+    out.strong("Caveats");
+    out.list(run.attribution.caveats);
+  }
+  out.heading("Wait accounting");
+  out.paragraph(prose::kAccounting);
+  out.picture("accounting", "What the SMs of each rank did");
+  out.table(accounting_table(run));
+  out.table(role_table(run));
+  out.heading("Who waits for whom");
+  out.paragraph(prose::kWaits);
+  out.table(blame_matrix(run));
+  Table gates = blame_table(run);
+  for (std::vector<Cell>& row : gates.rows) {
+    row.pop_back();  // the page's button
+  }
+  if (!gates.columns.empty()) {
+    gates.columns.pop_back();
+  }
+  out.table(gates);
+  out.table(wait_table(run));
+}
+
+}  // namespace
+
+std::string render_markdown(const ReportInput& input, const Charts& charts) {
+  const Findings findings = find(input);
+  Document out(findings.word, charts);
+  out.title(findings.headline);
+  out.strong(prose::ribbon(input));
+  out.paragraph(prose::subtitle(input));
+  if (!input.why.empty()) {
+    out.quote(input.why);
+  }
+  out.paragraph(charts.missing.empty() ? "" : charts.missing + ".");
+  write_verdict(out, input, findings);
+  write_sweep(out, input, findings);
+  if (input.chosen) {
+    write_run(out, *input.chosen);
+    out.paragraph("The block timeline is in report.html.");
+  }
+  out.heading("Provenance", false);
+  out.plain_table(run_table(input));
+  if (!input.profile_numbers.empty()) {
+    out.strong("Numbers of the device profile and where each comes from");
+    out.plain_table(profile_table(input));
+  }
+  out.paragraph(prose::footer(input));
+  return "<!-- generated by fusescope -->\n" + out.take();
+}
+
+}  // namespace fusescope::reports

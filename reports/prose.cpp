@@ -1,0 +1,66 @@
+#include "reports/prose.hpp"
+
+#include <fmt/format.h>
+
+#include "reports/format.hpp"
+
+namespace fusescope::reports::prose {
+
+namespace {
+
+bool simulated(const ReportInput& input) {
+  return input.provenance == timeline::Provenance::simulated;
+}
+
+std::string joined(std::initializer_list<std::string> parts) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!part.empty()) {
+      out += (out.empty() ? "" : " · ") + part;
+    }
+  }
+  return out;
+}
+
+// After "Simulated." or "Measured."
+std::string explanation(const ReportInput& input) {
+  if (simulated(input)) {
+    return fmt::format(
+        "Every time in this report comes from a model of the layer{}; none was measured on that "
+        "machine.",
+        input.profile.empty() ? "" : " on the device profile " + input.profile);
+  }
+  return fmt::format("Every time in this report was {}.",
+                     input.source.empty() ? "measured" : input.source);
+}
+
+}  // namespace
+
+std::string subtitle(const ReportInput& input) {
+  return joined({"Sweep " + input.name, input.problem, input.source, input.date});
+}
+
+std::string footer(const ReportInput& input) {
+  return joined({"fusescope " + input.version, input.commit.empty() ? "" : "commit " + input.commit,
+                 input.date, input.source}) +
+         ".";
+}
+
+std::string ribbon_html(const ReportInput& input) {
+  return fmt::format("<strong>{}</strong> {}", timeline::name(input.provenance),
+                     escape_html(explanation(input)));
+}
+
+std::string ribbon(const ReportInput& input) {
+  return (simulated(input) ? "Simulated. " : "Measured. ") + explanation(input);
+}
+
+std::string heatmap(const Heatmap& map) {
+  return fmt::format(
+      "Each cell is the best that any setting of the other knobs reaches. {} and {} explain most "
+      "of the variance of "
+      "the walls.",
+      map.x, map.y);
+}
+
+}  // namespace fusescope::reports::prose

@@ -1,0 +1,47 @@
+#pragma once
+// A table as data, so that Markdown and HTML show the same rows. Cells hold plain text; the
+// renderers escape it.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fusescope::reports {
+
+struct Cell {
+  std::string text;
+  bool strong = false;
+  bool code = false;
+  // HTML only: a colour key before the text, a bar of this share of the cell behind it, and a
+  // button that shows this span [ns from the iteration's begin] in the block timeline.
+  std::string swatch;
+  std::optional<double> bar;
+  std::optional<std::pair<std::int64_t, std::int64_t>> show;
+
+  Cell() = default;
+  Cell(std::string text_)
+      : text(std::move(text_)) {}  // NOLINT(google-explicit-constructor): rows read as lists
+  Cell(const char* text_) : text(text_) {}  // NOLINT(google-explicit-constructor)
+};
+
+struct Column {
+  std::string name;
+  bool numeric = false;
+};
+
+struct Table {
+  std::string caption;
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;
+  std::vector<Cell> total;  // a closing row; empty: none
+  std::size_t shown =
+      SIZE_MAX;  // HTML folds the rows after these; Markdown leaves them to the HTML
+  bool empty() const { return rows.empty(); }
+};
+
+std::string to_html(const Table& table);
+std::string to_markdown(const Table& table);
+
+}  // namespace fusescope::reports

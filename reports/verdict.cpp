@@ -1,0 +1,231 @@
+// The findings in words: what is best, where its time goes, why, and what to try next. Every
+// sentence is made from the numbers of the input; one whose numbers are missing is left out.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+
+#include "reports/findings.hpp"
+#include "reports/format.hpp"
+
+namespace fusescope::reports {
+
+namespace {
+
+using analysis::Step;
+
+std::string advice(Step step, const ReportTrial& best) {
+  const auto is = [&](const char* knob, const char* value) {
+    const auto found = best.knobs.find(knob);
+    return found != best.knobs.end() && found->second == value;
+  };
+  switch (step) {
+    case Step::dispatch_head:
+      return is("slot_order", "by_token") ? "slot_order=interleave_sources: the first row block's "
+                                            "rows then come from all ranks at "
+                                            "once instead of one rank's egress"
+                                          : "more dispatch_comm_sms, or fewer tokens_per_block: "
+                                            "the first row block then needs "
+                                            "fewer turns of the communication blocks";
+    case Step::dispatch_order:
+      return is("pull_order", "by_token")
+                 ? "pull_order=by_slot: rows then arrive in the order of the tiles"
+                 : "another slot_order: it changes which rank is asked first";
+    case Step::dispatch_bandwidth:
+      return "more dispatch_comm_sms or tokens_per_block; if neither moves the wall, the link is "
+             "the limit";
+    case Step::combine_wait:
+    case Step::combine_work:
+      return is("job_order", "by_token")
+                 ? "job_order=by_ready: jobs are then claimed as they become ready"
+                 : "another combine_comm_sms: jobs and tiles compete for SMs";
+    case Step::push_drain:
+      return is("all_hands", "false")
+                 ? "all_hands=true: the compute blocks then help to drain the jobs"
+                 : "more combine_comm_sms, so that fewer jobs are left after the last tile";
+    case Step::watermark:
+    case Step::final_reduce:
+      return "watermark_chunks above 1: the final reduce then starts on the parts that are "
+             "complete";
+    default:
+      return "";
+  }
+}
+
+std::string faster_or_slower(double ratio) {
+  return ratio <= 1 ? percent(1 - ratio) + " faster" : percent(ratio - 1) + " slower";
+}
+
+void say_best(const ReportInput& input, Findings& findings) {
+  const ReportTrial* best = findings.best();
+  if (best == nullptr) {
+    findings.headline =
+        input.trials.empty() ? "No config was run" : "No fused config ran to its end";
+    return;
+  }
+  std::string sentence =
+      fmt::format("The fastest of {} fused configs takes {} µs ({}): {}.",
+                  count(static_cast<long long>(findings.ranked.size())), us(best->median_us),
+                  input.source.empty() ? findings.word : input.source, best->config);
+  if (findings.serial != nullptr) {
+    const double ratio = best->median_us / findings.serial->median_us;
+    findings.headline = fmt::format("The best config is {} than the serial layer ({})",
+                                    faster_or_slower(ratio), findings.word);
+    sentence +=
+        fmt::format(" The serial layer takes {} µs on the same terms, so that is {}x its speed.",
+                    us(findings.serial->median_us), number(1 / ratio));
+  } else {
+    findings.headline =
+        fmt::format("The best config takes {} µs ({})", us(best->median_us), findings.word);
+    sentence += " The serial layer was not run, so there is no baseline.";
+  }
+  findings.verdict.push_back(sentence);
+  if (findings.tied > 1) {
+    findings.verdict.push_back(
+        fmt::format("{} more {} with it ({}).", count(static_cast<long long>(findings.tied) - 1),
+                    findings.tied == 2 ? "config ties" : "configs tie", findings.tie_rule));
+  }
+}
+
+// Whose rows the gates waited for, and what those rows were doing.
+std::string blame_sentence(const analysis::Accounting& accounting) {
+  std::map<int, double> by_source;
+  std::array<double, 3> by_blame{};
+  double total = 0;
+  for (const analysis::GateBlame& gate : accounting.gates) {
+    by_source[gate.source_rank] += static_cast<double>(gate.wait_ns);
+    for (std::size_t i = 0; i < by_blame.size(); ++i) {
+      by_blame[i] += static_cast<double>(gate.ns_by_blame[i]);
+    }
+    total += static_cast<double>(gate.wait_ns);
+  }
+  if (total <= 0) {
+    return "";
+  }
+  const auto most =
+      std::max_element(by_source.begin(), by_source.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return fmt::format(
+      " All gates together waited {} block-µs: {} for rows not yet issued, {} for rows in flight, "
+      "{} for "
+      "rows that had landed but were not seen yet; rank {}'s rows were the last in {} of it.",
+      us(total / 1000), percent(by_blame[0] / total), percent(by_blame[1] / total),
+      percent(by_blame[2] / total), most->first, percent(most->second / total));
+}
+
+void say_path(const ReportInput& input, Findings& findings) {
+  if (!input.chosen) {
+    return;
+  }
+  const ChosenRun& run = *input.chosen;
+  if (!run.attribution.refusal.empty()) {
+    findings.verdict.push_back("The chosen run is not attributed: " + run.attribution.refusal);
+    return;
+  }
+  const auto wall = static_cast<double>(run.timeline.wall_ns());
+  if (wall <= 0) {
+    return;
+  }
+  const auto exposed = static_cast<double>(run.attribution.path.exposed_communication_ns());
+  findings.verdict.push_back(
+      fmt::format("In the run explained below ({}), {} µs of {} µs ({}) are exposed communication "
+                  "by critical path. {}{}",
+                  run.name, us(exposed / 1000), us(wall / 1000), percent(exposed / wall),
+                  run.attribution.headline, blame_sentence(run.attribution.accounting)));
+
+  double fixed = 0;
+  for (const Step each :
+       {Step::ids_exchange, Step::schedule_build, Step::barrier, Step::copy_in, Step::launch_gap}) {
+    fixed += static_cast<double>(run.attribution.path.by_step[static_cast<std::size_t>(each)]);
+  }
+  if (fixed > 0) {
+    findings.verdict.push_back(
+        fmt::format("{} µs ({}) pass before, between and after the kernels: ids exchange, schedule "
+                    "build, barriers, "
+                    "copy-in and launch gaps, which overlap inside the kernels cannot hide.",
+                    us(fixed / 1000), percent(fixed / wall)));
+  }
+}
+
+void say_axes(const ReportInput& input, Findings& findings) {
+  if (!findings.axes.empty() && findings.axes.front().explained > 0) {
+    const AxisInfluence& first = findings.axes.front();
+    std::string sentence =
+        fmt::format("{} decides most: alone it explains {} of the variance of the walls",
+                    first.axis, percent(first.explained));
+    if (findings.axes.size() > 1) {
+      sentence += fmt::format(", {} another {}", findings.axes[1].axis,
+                              percent(findings.axes[1].explained));
+    }
+    findings.verdict.push_back(sentence + ".");
+  }
+  if (!findings.failed.empty()) {
+    findings.verdict.push_back(
+        fmt::format("{} of {} configs could not run or failed; each is listed with its reason.",
+                    findings.failed.size(), input.trials.size()));
+  }
+}
+
+bool is_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+void say_edges(const Findings& findings, std::vector<std::string>& next) {
+  for (const AxisInfluence& axis : findings.axes) {
+    const auto found = findings.best()->knobs.find(axis.axis);
+    if (found == findings.best()->knobs.end() || axis.explained < 0.01 ||
+        !is_number(found->second)) {
+      continue;
+    }
+    const bool low = found->second == axis.values.front();
+    if (low || found->second == axis.values.back()) {
+      next.push_back(fmt::format("{}={} is the {} value swept: extend the axis {}.", axis.axis,
+                                 found->second, low ? "smallest" : "largest", low ? "down" : "up"));
+    }
+  }
+}
+
+void say_next(const ReportInput& input, Findings& findings) {
+  const ReportTrial* best = findings.best();
+  if (best == nullptr) {
+    return;
+  }
+  if (input.chosen) {
+    const std::string hint = advice(most_exposed(input.chosen->attribution.path), *best);
+    if (!hint.empty()) {
+      findings.next.push_back(
+          fmt::format("Against the {}: {}.",
+                      analysis::name(most_exposed(input.chosen->attribution.path)), hint));
+    }
+  }
+  say_edges(findings, findings.next);
+  for (const AxisInfluence& axis : findings.axes) {
+    if (axis.explained < 0.01) {
+      findings.next.push_back(
+          fmt::format("{} explains {} of the variance: fix it and spend the trials on other knobs.",
+                      axis.axis, percent(axis.explained)));
+    }
+  }
+  if (input.provenance == timeline::Provenance::simulated) {
+    findings.next.push_back(
+        "These times are simulated: re-time the leading configs on the machine itself before "
+        "relying on "
+        "differences of a few percent.");
+  }
+}
+
+}  // namespace
+
+void put_into_words(const ReportInput& input, Findings& findings) {
+  say_best(input, findings);
+  say_path(input, findings);
+  say_axes(input, findings);
+  say_next(input, findings);
+}
+
+}  // namespace fusescope::reports
