@@ -1,5 +1,6 @@
 #include "timeline/flows.hpp"
 
+#include <map>
 #include <utility>
 
 namespace fusescope::timeline {
@@ -23,11 +24,14 @@ class FlowFinder {
           follow_job(id);
           break;
         case Kind::reduce_wait:
-          follow_watermark(id);
+          choose_reduce(id);
           break;
         default:
           break;
       }
+    }
+    for (const auto& [raised, wait] : last_reduce_) {
+      follow_watermark(raised, wait);
     }
     return std::move(flows_);
   }
@@ -74,12 +78,26 @@ class FlowFinder {
     }
   }
 
-  void follow_watermark(EventId wait) {
-    if (const EventId raised = binding_cause(wait); raised != kNone) {
-      const EventId elected = dependencies_.previous_on_track(raised);
-      const EventId push = elected == kNone ? kNone : of_same_token(elected, Kind::push);
-      add("raises watermark", wait, {{push}, {raised}, {wait, true}, {next(wait, Kind::reduce)}});
+  // Every block of the final reduce waits for every watermark: the arrow goes to the one that reduced last.
+  void choose_reduce(EventId wait) {
+    const EventId raised = binding_cause(wait);
+    if (raised == kNone) {
+      return;
     }
+    const EventId reduce = next(wait, Kind::reduce);
+    const auto [chosen, first] = last_reduce_.try_emplace(raised, wait);
+    if (!first && reduce != kNone) {
+      const EventId other = next(chosen->second, Kind::reduce);
+      if (other == kNone || event(reduce).end_ns > event(other).end_ns) {
+        chosen->second = wait;
+      }
+    }
+  }
+
+  void follow_watermark(EventId raised, EventId wait) {
+    const EventId elected = dependencies_.previous_on_track(raised);
+    const EventId push = elected == kNone ? kNone : of_same_token(elected, Kind::push);
+    add("raises watermark", wait, {{push}, {raised}, {wait, true}, {next(wait, Kind::reduce)}});
   }
 
   std::int64_t time(const FlowStep& step) const {
@@ -114,6 +132,7 @@ class FlowFinder {
   }
 
   const Dependencies& dependencies_;
+  std::map<EventId, EventId> last_reduce_;  // watermark -> reduce_wait
   std::vector<Flow> flows_;
 };
 

@@ -4,7 +4,8 @@
 //
 //   opens gate         pull -> arrive -> gate_wait -> mainloop       the last token of the row block
 //   makes job ready    epilogue -> ready_wait -> push                the last row block of the token
-//   raises watermark   push -> watermark -> reduce_wait -> reduce    the elected push of the plane
+//   raises watermark   push -> watermark -> reduce_wait -> reduce    the elected push of the plane, to the
+//                                                                    block that reduced last
 
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,7 @@
 #include "timeline/labels.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -122,7 +124,7 @@ std::vector<std::pair<std::string, std::string>> provenance_of(const Timeline& t
           {"config", meta.config},
           {"iteration", meta.chosen},
           {"wall_ns", std::to_string(timeline.wall_ns())},
-          {"clock_bound_ns", std::to_string(meta.clock_bound_ns)},
+          {"clock_bound_ns", fmt::format("{}", meta.clock_bound_ns)},
           {"dropped_records", std::to_string(meta.dropped)},
           {"command", meta.command},
           {"commit", meta.commit}};
