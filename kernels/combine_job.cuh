@@ -17,6 +17,11 @@ namespace fusescope::kernels {
 inline constexpr int kJobThreads = 128;
 inline constexpr int kJobBuffers = 2;
 
+// Token of the job at this position of the job order.
+__device__ inline int job_token(const LayerArgs& layer, int position) {
+  return layer.job_order == nullptr ? position : layer.job_order[position];
+}
+
 // One warpgroup's way through the jobs. Every thread of the warpgroup calls the same methods.
 class JobRunner {
  public:
@@ -29,7 +34,7 @@ class JobRunner {
   __device__ void run_dispenser() {
     for (;;) {
       const int job = claim();
-      if (job >= layer_.tokens || !run(layer_.job_order[job]))
+      if (job >= layer_.tokens || !run(job_token(layer_, job)))
         break;
     }
     finish();

@@ -45,7 +45,7 @@ struct Communication {
     // Strided over slots first: the blocks together always fetch a contiguous window of pull order.
     std::uint32_t parity = 0;
     for (int i = slot * blocks + block; i < layer.tokens; i += blocks * tokens_per_block) {
-      const int token = layer.pull_order[i];
+      const int token = layer.pull_order == nullptr ? i : layer.pull_order[i];
       if (!pull(token, row, landed, parity))
         return;
       parity ^= 1;

@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kJobThreads)
   extern __shared__ __align__(128) unsigned char row[];
   __shared__ std::int32_t mailbox;
   JobRunner runner(args.layer, args.combine, row, &mailbox, kFirstJobBarrier);
-  runner.run(args.layer.job_order[blockIdx.x]);
+  runner.run(job_token(args.layer, static_cast<int>(blockIdx.x)));
   runner.finish();
 }
 

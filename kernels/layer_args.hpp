@@ -106,8 +106,8 @@ struct LayerArgs {
   // Schedule tables of this rank.
   std::int32_t* expert_rows = nullptr;  // [E+1]
   std::int32_t* slots = nullptr;        // [R*T, K]
-  std::int32_t* pull_order = nullptr;   // [R*T]
-  std::int32_t* job_order = nullptr;    // [R*T]
+  std::int32_t* pull_order = nullptr;   // [R*T]; kernel 1: null = by token
+  std::int32_t* job_order = nullptr;    // [R*T]; kernel 2: null = by token
   std::int32_t* slack = nullptr;        // [row_blocks_capacity]
 
   // Activations, in slot order; capacity rows.

@@ -40,12 +40,21 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// Rows of this rank's own tokens go straight into its own plane.
+__device__ Bf16* combined_row(const LayerArgs& layer, int token) {
+  const bool own = layer.source_rank(token) == layer.rank;
+  const std::int64_t plane = static_cast<std::int64_t>(layer.tokens_per_rank) * layer.hidden;
+  const int t = token - layer.rank * layer.tokens_per_rank;
+  return own ? layer.mine().staging + layer.rank * plane +
+                   static_cast<std::int64_t>(t) * layer.hidden
+             : layer.combined + static_cast<std::int64_t>(token) * layer.hidden;
+}
+
 __global__ void __launch_bounds__(kThreads)
     combine_rows_kernel(const __grid_constant__ LayerArgs layer) {
   for (int token = static_cast<int>(blockIdx.x); token < layer.tokens;
        token += static_cast<int>(gridDim.x)) {
-    auto* row =
-        reinterpret_cast<uint4*>(layer.combined + static_cast<std::int64_t>(token) * layer.hidden);
+    auto* row = reinterpret_cast<uint4*>(combined_row(layer, token));
     for (int unit = static_cast<int>(threadIdx.x); unit < layer.hidden / 8; unit += kThreads)
       row[unit] = combine_unit(layer, token, unit);
   }

@@ -14,7 +14,8 @@ void launch_copy_in(const LayerArgs& layer, cudaStream_t stream);
 // all_tokens [R*T, H] -> gathered rows, every token to its K slots.
 void launch_scatter_rows(const LayerArgs& layer, cudaStream_t stream);
 
-// partial rows -> combined [R*T, H]: every token's weighted sum, as a combine job computes it.
+// partial rows -> every token's weighted sum, as a combine job computes it: into combined [R*T, H],
+// or, for this rank's own tokens, into its own staging plane.
 void launch_combine_rows(const LayerArgs& layer, cudaStream_t stream);
 
 // Pacing of the serial layer's copies: lasts as long as the emulated link takes for `bytes`.

@@ -1,0 +1,158 @@
+#include "engine/cuda/cuda_engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "engine/cuda/devices.hpp"
+#include "engine/cuda/layer_runner.hpp"
+#include "engine/cuda/plan.hpp"
+
+namespace fusescope::engine::cuda {
+namespace {
+
+// bf16 through two GEMMs, an activation, a combine and a reduction lands near 4e-3.
+constexpr double kMaxRelativeError = 6e-3;
+
+// Half of the 95% interval of the median (by order statistics), relative to it.
+double relative_half_interval(const std::vector<Sample>& samples) {
+  std::vector<double> walls;
+  for (const Sample& sample : samples) {
+    walls.push_back(sample.wall_us);
+  }
+  std::sort(walls.begin(), walls.end());
+  const auto n = static_cast<double>(walls.size());
+  const double reach = 0.98 * std::sqrt(n);
+  if (n / 2 - reach < 1) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const auto low = static_cast<std::size_t>(n / 2 - reach);
+  const auto high = std::min(walls.size() - 1, static_cast<std::size_t>(n / 2 + reach));
+  return (walls[high] - walls[low]) / 2 / walls[walls.size() / 2];
+}
+
+class CudaEngine : public Engine {
+ public:
+  explicit CudaEngine(std::vector<Device> devices) : devices_(std::move(devices)) {
+    enable_peer_access(devices_);
+    limits_.name = devices_.front().name;
+    limits_.sms = devices_.front().sms;
+    limits_.smem_per_block = devices_.front().smem_per_block;
+  }
+
+  std::string name() const override { return "cuda"; }
+  const DeviceLimits& device() const override { return limits_; }
+  int parallel_runs() const override { return 1; }
+  std::string identity() const override {
+    return fmt::format("cuda {} x {}, {}", devices_.size(), limits_.name, driver_version());
+  }
+
+  RunResult run(const RunRequest& request) override {
+    const std::lock_guard lock(mutex_);
+    if (const std::string why = why_illegal_on_device(*request.problem, request.config, limits_);
+        !why.empty()) {
+      throw InputError({"", "config", why, "a config that this device can run"});
+    }
+    LayerRunner& runner = runner_for(request);
+    check_outputs(runner, request);
+    RunResult result;
+    result.provenance = timeline::Provenance::measured;
+    result.source = source(request.problem->shape);
+    result.samples = take_samples(runner, request);
+    return result;
+  }
+
+ private:
+  // The buffers of the last problem are kept: sweeps run many configs of one problem.
+  LayerRunner& runner_for(const RunRequest& request) {
+    const std::uint64_t key = hash(*request.problem) * 31 + request.seed;
+    if (!runner_ || key != runner_key_) {
+      runner_.reset();  // frees its memory before the next problem's is allocated
+      runner_ = std::make_unique<LayerRunner>(*request.problem, devices_,
+                                              LayerRunner::Options{.seed = request.seed});
+      runner_key_ = key;
+    }
+    return *runner_;
+  }
+
+  // Before any time counts: poisoned buffers, one iteration, outputs against the reference. A study
+  // takes waits away and computes nothing that could be checked; the full layer in its place also
+  // leaves the tables and rows that the study then runs on.
+  static void check_outputs(LayerRunner& runner, const RunRequest& request) {
+    Config checked = request.config;
+    checked.study = Study::full;
+    runner.configure(checked);
+    runner.memory().poison();
+    runner.run_once();
+    const double error = runner.relative_error();
+    if (!(error <= kMaxRelativeError)) {
+      throw CheckFailure(
+          fmt::format("wrong outputs: relative error {:.2e} against the reference, at most {:.0e} "
+                      "is right ({})",
+                      error, kMaxRelativeError, describe(checked)));
+    }
+    if (checked != request.config) {
+      runner.configure(request.config);
+    }
+  }
+
+  static std::vector<Sample> take_samples(LayerRunner& runner, const RunRequest& request) {
+    const std::uint64_t before = runner.output_checksum();
+    for (int i = 0; i < request.warmup; ++i) {
+      runner.run_once();
+    }
+    std::vector<Sample> samples;
+    const auto begin = std::chrono::steady_clock::now();
+    for (bool more = true; more;) {
+      samples.push_back(runner.run_once());
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+      const bool enough = static_cast<int>(samples.size()) >= request.min_samples &&
+                          relative_half_interval(samples) <= request.target_rel_ci;
+      more = !enough && spent.count() < request.max_seconds;
+    }
+    // Every sum has a fixed order: the last iteration's outputs are the checked ones, bit by bit.
+    if (request.config.study == Study::full && runner.output_checksum() != before) {
+      throw CheckFailure("outputs changed between repeated iterations (" +
+                         describe(request.config) + ")");
+    }
+    return samples;
+  }
+
+  std::string source(const Shape& shape) const {
+    const int used = std::min<int>(static_cast<int>(devices_.size()), shape.ranks);
+    std::string text = fmt::format("measured on {} x {}", used, limits_.name);
+    if (used < shape.ranks) {
+      text += fmt::format(", {} ranks co-located: phase by phase, not a layer's wall time",
+                          shape.ranks);
+    }
+    return text;
+  }
+
+  std::vector<Device> devices_;
+  DeviceLimits limits_;
+  std::mutex mutex_;
+  std::unique_ptr<LayerRunner> runner_;
+  std::uint64_t runner_key_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_cuda_engine(const EngineOptions& options) {
+  return std::make_unique<CudaEngine>(select_devices(options.devices));
+}
+
+bool is_usable(const EngineOptions& options) noexcept {
+  try {
+    select_devices(options.devices);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace fusescope::engine::cuda

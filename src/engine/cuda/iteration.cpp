@@ -1,0 +1,265 @@
+#include "engine/cuda/iteration.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "kernels/activation.hpp"
+#include "kernels/gemm/gemm_launch.hpp"
+#include "kernels/ids_exchange.hpp"
+#include "kernels/row_copies.hpp"
+#include "kernels/seed_counters.hpp"
+
+namespace fusescope::engine::cuda {
+namespace {
+
+using kernels::BarrierPoint;
+using kernels::Bf16;
+using kernels::Part;
+
+// Long enough for the host to enqueue a graph after the start line's launch. [ns]
+constexpr std::uint64_t kStartHoldNs = 60'000;
+
+// Runs on a thread of the driver's, which must see no exception.
+void build_on_host(void* data) {
+  auto& host = *static_cast<HostSchedule*>(data);
+  try {
+    Routing routing;
+    routing.tokens = host.shape.tokens();
+    routing.topk = host.shape.topk;
+    routing.experts.assign(host.ids, host.ids + host.shape.hits());
+    const ScheduleTables tables =
+        build_tables_thrust(host.shape, routing, host.slot_order, host.rank, ThrustSystem::cpp);
+    std::copy(tables.expert_rows.begin(), tables.expert_rows.end(), host.tables.expert_rows);
+    std::copy(tables.slots.begin(), tables.slots.end(), host.tables.slots);
+    std::copy(tables.pull_order.begin(), tables.pull_order.end(), host.tables.pull_order);
+    std::copy(tables.job_order.begin(), tables.job_order.end(), host.tables.job_order);
+    std::copy(tables.slack.begin(), tables.slack.end(), host.tables.slack);
+  } catch (const std::exception& error) {
+    host.error = error.what();
+  }
+}
+
+void copy(void* to, const void* from, std::int64_t bytes, cudaStream_t stream) {
+  FUSESCOPE_CUDA(
+      cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream));
+}
+
+}  // namespace
+
+Iteration::Iteration(const LayerMemory& memory, const Config& config,
+                     const std::vector<RankPlan>& plans, const Lane& lane)
+    : memory_(memory), config_(config), plans_(plans), lane_(lane) {}
+
+template <class Step>
+void Iteration::each(Step step) const {
+  for (const int rank : lane_.ranks) {
+    step(rank);
+  }
+}
+
+template <class Step>
+void Iteration::in_parts(Step step) const {
+  if (lane_.ranks.size() == 1) {
+    step(lane_.ranks.front(), Part{true, true});
+    return;
+  }
+  each([&](int rank) { step(rank, Part{true, false}); });
+  each([&](int rank) { step(rank, Part{false, true}); });
+}
+
+void Iteration::enqueue() const {
+  if (config_.form == LayerForm::serial) {
+    serial();
+  } else {
+    fused();
+  }
+}
+
+void Iteration::enqueue_preparation() const {
+  if (config_.form == LayerForm::fused && config_.study != Study::full) {
+    build_schedule();
+  }
+}
+
+void Iteration::enqueue_start_line() const {
+  in_parts([&](int rank, Part part) {
+    kernels::launch_start_line(plan(rank).layer, kStartHoldNs, part, lane_.main.get());
+  });
+}
+
+void Iteration::fused() const {
+  const bool whole = config_.study == Study::full;
+  if (whole) {
+    exchange_and_schedule();
+    copy_in_between_barriers();
+  }
+  dispatch_gemm();
+  if (config_.activation == Activation::separate) {
+    activation();
+  }
+  gemm_combine_push();
+  if (whole) {
+    final_reduce();
+  }
+}
+
+void Iteration::serial() const {
+  exchange_and_schedule();
+  copy_in_between_barriers();
+  each([&](int rank) { all_gather(rank); });
+  each([&](int rank) { kernels::launch_scatter_rows(plan(rank).layer, lane_.main.get()); });
+  each([&](int rank) {
+    const RankPlan& p = plan(rank);
+    kernels::launch_grouped_gemm(p.dispatch.gemm, p.dispatch_variant, p.dispatch_blocks,
+                                 lane_.main.get());
+  });
+  if (config_.activation == Activation::separate) {
+    activation();
+  }
+  each([&](int rank) {
+    const RankPlan& p = plan(rank);
+    kernels::launch_grouped_gemm(p.combine.gemm, p.combine_variant, p.combine_blocks,
+                                 lane_.main.get());
+  });
+  each([&](int rank) { kernels::launch_combine_rows(plan(rank).layer, lane_.main.get()); });
+  barrier(BarrierPoint::combined);
+  each([&](int rank) { reduce_scatter(rank); });
+  final_reduce();
+}
+
+void Iteration::exchange_and_schedule() const {
+  in_parts([&](int rank, Part part) {
+    kernels::launch_ids_exchange(plan(rank).layer, part, lane_.main.get());
+  });
+  build_schedule();
+}
+
+// Tables, and the counters that they seed.
+void Iteration::build_schedule() const {
+  each([&](int rank) {
+    const RankMemory& m = memory_.rank(rank);
+    if (config_.schedule == ScheduleSite::host) {
+      build_schedule_on_host(rank);
+    } else {
+      const kernels::LayerArgs& a = m.args;
+      build_tables_on_stream(
+          lane_.main.get(), memory_.sizes(), a.shared[rank].ids, slot_order(config_), rank,
+          {a.expert_rows, a.slots, a.pull_order, a.job_order, a.slack, nullptr}, m.table_workspace);
+    }
+    kernels::launch_seed_counters(plan(rank).layer, lane_.main.get());
+  });
+}
+
+void Iteration::build_schedule_on_host(int rank) const {
+  const RankMemory& m = memory_.rank(rank);
+  HostSchedule& host = *m.host_schedule;
+  host.slot_order = slot_order(config_);
+  const TableSizes& sizes = memory_.sizes();
+  const kernels::LayerArgs& a = m.args;
+  cudaStream_t stream = lane_.main.get();
+  copy(host.ids, a.shared[rank].ids, 4LL * sizes.hits(), stream);
+  FUSESCOPE_CUDA(cudaLaunchHostFunc(stream, build_on_host, &host));
+  copy(a.expert_rows, host.tables.expert_rows, 4LL * (sizes.experts + 1), stream);
+  copy(a.slots, host.tables.slots, 4LL * sizes.hits(), stream);
+  copy(a.pull_order, host.tables.pull_order, 4LL * sizes.tokens(), stream);
+  copy(a.job_order, host.tables.job_order, 4LL * sizes.tokens(), stream);
+  copy(a.slack, host.tables.slack, 4LL * sizes.max_row_blocks(), stream);
+}
+
+void Iteration::barrier(BarrierPoint point) const {
+  in_parts([&](int rank, Part part) {
+    kernels::launch_device_barrier(plan(rank).layer, point, part, lane_.main.get());
+  });
+}
+
+void Iteration::copy_in_between_barriers() const {
+  barrier(BarrierPoint::entry);
+  each([&](int rank) { kernels::launch_copy_in(plan(rank).layer, lane_.main.get()); });
+  barrier(BarrierPoint::copied);
+}
+
+void Iteration::dispatch_gemm() const {
+  each([&](int rank) {
+    const RankPlan& p = plan(rank);
+    kernels::launch_dispatch_gemm(p.dispatch, p.dispatch_variant, p.dispatch_blocks,
+                                  lane_.main.get());
+  });
+}
+
+void Iteration::activation() const {
+  each([&](int rank) { kernels::launch_activation(plan(rank).layer, lane_.main.get()); });
+}
+
+void Iteration::gemm_combine_push() const {
+  each([&](int rank) {
+    const RankPlan& p = plan(rank);
+    const bool per_job = p.combine.announces_residency;
+    if (per_job) {
+      fork_branch();
+      kernels::launch_wait_for_residency(p.combine, lane_.branch.get());
+      kernels::launch_block_per_job(p.combine, lane_.branch.get());
+    }
+    kernels::launch_gemm_combine_push(p.combine, p.combine_variant, p.combine_blocks,
+                                      lane_.main.get());
+    if (per_job) {
+      join_branch();
+    }
+  });
+}
+
+void Iteration::final_reduce() const {
+  each([&](int rank) { kernels::launch_final_reduce(plan(rank).reduce, lane_.main.get()); });
+}
+
+// This rank's own rows are in place: copy-in writes them there.
+void Iteration::all_gather(int rank) const {
+  const kernels::LayerArgs& a = plan(rank).layer;
+  const std::int64_t plane = static_cast<std::int64_t>(a.tokens_per_rank) * a.hidden;
+  pace(plan(rank));
+  for (int from = 0; from < a.ranks; ++from) {
+    if (from != rank) {
+      copy(a.all_tokens + from * plane, a.shared[from].tokens, plane * 2, lane_.main.get());
+    }
+  }
+  if (config_.link_gbps > 0) {
+    join_branch();
+  }
+}
+
+// This rank's own plane is in place: combine writes it there.
+void Iteration::reduce_scatter(int rank) const {
+  const kernels::LayerArgs& a = plan(rank).layer;
+  const std::int64_t plane = static_cast<std::int64_t>(a.tokens_per_rank) * a.hidden;
+  pace(plan(rank));
+  for (int from = 0; from < a.ranks; ++from) {
+    if (from != rank) {
+      copy(a.shared[rank].staging + from * plane, a.shared[from].partials + rank * plane, plane * 2,
+           lane_.main.get());
+    }
+  }
+  if (config_.link_gbps > 0) {
+    join_branch();
+  }
+}
+
+// Beside the copies, a kernel that lasts as long as the emulated link would.
+void Iteration::pace(const RankPlan& p) const {
+  if (config_.link_gbps > 0) {
+    const kernels::LayerArgs& a = p.layer;
+    fork_branch();
+    kernels::launch_pace(2.0 * (a.ranks - 1) * a.tokens_per_rank * a.hidden * a.ns_per_byte,
+                         lane_.branch.get());
+  }
+}
+
+void Iteration::fork_branch() const {
+  FUSESCOPE_CUDA(cudaEventRecord(lane_.fork.get(), lane_.main.get()));
+  FUSESCOPE_CUDA(cudaStreamWaitEvent(lane_.branch.get(), lane_.fork.get()));
+}
+
+void Iteration::join_branch() const {
+  FUSESCOPE_CUDA(cudaEventRecord(lane_.join.get(), lane_.branch.get()));
+  FUSESCOPE_CUDA(cudaStreamWaitEvent(lane_.main.get(), lane_.join.get()));
+}
+
+}  // namespace fusescope::engine::cuda

@@ -1,0 +1,73 @@
+#pragma once
+// One iteration of the layer on one device, step by step, enqueued on its stream (directly, or while
+// the stream is captured into a graph).
+//
+// With one rank per device this is the rank's iteration. Ranks that share a device share its stream
+// and go through it phase by phase: every kernel of a phase ends before the next phase begins, and
+// what a rank tells its peers goes out for all ranks of the device before any of them waits. So a
+// kernel that waits never holds SMs that the kernel it waits for needs; across devices, each wait is
+// for something that the other device does without waiting for this one.
+
+#include <vector>
+
+#include "engine/cuda/layer_memory.hpp"
+#include "engine/cuda/plan.hpp"
+#include "kernels/device_barrier.hpp"
+#include "layer/config.hpp"
+
+namespace fusescope::engine::cuda {
+
+// A device's streams: `main` in program order; `branch` forks from it and joins again.
+struct Lane {
+  int device = 0;
+  std::vector<int> ranks;  // that live on this device and take part
+  kernels::Stream main;
+  kernels::Stream branch;
+  kernels::CudaEvent fork;
+  kernels::CudaEvent join;
+};
+
+class Iteration {
+ public:
+  // `plans`: by rank, of the lane's ranks at least. All arguments outlive what is enqueued.
+  Iteration(const LayerMemory& memory, const Config& config, const std::vector<RankPlan>& plans,
+            const Lane& lane);
+
+  // What a timed iteration does. For a study: the two kernels and what lies between.
+  void enqueue() const;
+  // What a study needs beforehand, untimed: tables and seeded counters. Nothing for the full layer.
+  void enqueue_preparation() const;
+  // All ranks meet; then the device holds for a while, in which the host enqueues the iteration.
+  void enqueue_start_line() const;
+
+ private:
+  void fused() const;
+  void serial() const;
+  void exchange_and_schedule() const;
+  void build_schedule() const;
+  void build_schedule_on_host(int rank) const;
+  void copy_in_between_barriers() const;
+  void barrier(kernels::BarrierPoint point) const;
+  void dispatch_gemm() const;
+  void activation() const;
+  void gemm_combine_push() const;
+  void final_reduce() const;
+  void all_gather(int rank) const;
+  void reduce_scatter(int rank) const;
+  void pace(const RankPlan& plan) const;
+  void join_branch() const;
+  void fork_branch() const;
+
+  template <class Step>
+  void each(Step step) const;
+  template <class Step>
+  void in_parts(Step step) const;
+  const RankPlan& plan(int rank) const { return plans_[static_cast<std::size_t>(rank)]; }
+
+  const LayerMemory& memory_;
+  const Config& config_;
+  const std::vector<RankPlan>& plans_;
+  const Lane& lane_;
+};
+
+}  // namespace fusescope::engine::cuda

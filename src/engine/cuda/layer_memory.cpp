@@ -1,0 +1,253 @@
+#include "engine/cuda/layer_memory.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <new>
+
+#include "kernels/reference_layer.hpp"
+
+namespace fusescope::engine::cuda {
+namespace {
+
+using kernels::Bf16;
+
+// Lays arrays out one behind the other; first to count, then to hand out.
+class Layout {
+ public:
+  explicit Layout(char* base) : base_(base) {}
+
+  template <class T>
+  void place(T*& pointer, std::int64_t count) {
+    pointer = reinterpret_cast<T*>(here());
+    constexpr std::size_t kAlignment = 1024;
+    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
+    used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  std::size_t used() const { return used_; }
+  char* here() const { return base_ == nullptr ? nullptr : base_ + used_; }
+
+ private:
+  char* base_;
+  std::size_t used_ = 0;
+};
+
+// Returns the bytes in use. With a null base the pointers are meaningless and only the size counts.
+std::size_t lay_out(RankMemory& m, const Shape& s, const TableSizes& sizes, char* base) {
+  kernels::LayerArgs& a = m.args;
+  kernels::Shared& shared = a.shared[a.rank];
+  const std::int64_t h = s.hidden;
+  const std::int64_t i = s.intermediate;
+  const std::int64_t rows = sizes.max_rows();
+  const std::int64_t tokens = s.tokens();
+  const std::int64_t own = s.tokens_per_rank;
+
+  Layout layout(base);
+  layout.place(m.gate_up_weights, s.experts * 2 * i * h);
+  layout.place(m.down_weights, s.experts * h * i);
+  Bf16* input = nullptr;
+  layout.place(input, own * h);
+  layout.place(m.own_ids, own * s.topk);
+  layout.place(m.own_weights, own * s.topk);
+  layout.place(shared.flags, 1);
+  layout.place(a.counters, 1);
+  char* workspace = nullptr;
+  layout.place(workspace, static_cast<std::int64_t>(table_workspace_bytes(sizes)));
+
+  m.poison_begin = layout.here();
+  const std::size_t before = layout.used();
+  layout.place(shared.ids, s.hits());
+  layout.place(shared.weights, s.hits());
+  layout.place(a.expert_rows, s.experts + 1);
+  layout.place(a.slots, s.hits());
+  layout.place(a.pull_order, tokens);
+  layout.place(a.job_order, tokens);
+  layout.place(a.slack, sizes.max_row_blocks());
+  layout.place(a.arrivals, sizes.max_row_blocks());
+  layout.place(a.done, sizes.max_row_blocks());
+  layout.place(a.gathered, rows * h);
+  layout.place(a.gate_up, rows * 2 * i);
+  layout.place(a.act, rows * i);
+  layout.place(a.partial, rows * h);
+  layout.place(a.all_tokens, tokens * h);
+  layout.place(a.combined, tokens * h);
+  layout.place(shared.staging, s.ranks * own * h);
+  layout.place(a.output, own * h);
+  m.poison_bytes = layout.used() - before;
+
+  a.input = input;
+  a.own_ids = m.own_ids;
+  a.own_weights = m.own_weights;
+  // Rows of this rank in `all_tokens` are its shared tokens: the serial layer gathers around them.
+  a.copy_in_to = a.all_tokens + a.rank * own * h;
+  shared.tokens = a.copy_in_to;
+  shared.partials = a.combined;
+  m.table_workspace = workspace;
+  return layout.used();
+}
+
+void host_tables(HostSchedule& host, const Shape& shape, const TableSizes& sizes, int rank) {
+  host.shape = shape;
+  host.rank = rank;
+  Layout count(nullptr);
+  const auto lay = [&](Layout& layout) {
+    layout.place(host.ids, sizes.hits());
+    layout.place(host.tables.expert_rows, sizes.experts + 1);
+    layout.place(host.tables.slots, sizes.hits());
+    layout.place(host.tables.pull_order, sizes.tokens());
+    layout.place(host.tables.job_order, sizes.tokens());
+    layout.place(host.tables.slack, sizes.max_row_blocks());
+  };
+  lay(count);
+  host.memory = kernels::allocate_host(count.used());
+  Layout real(static_cast<char*>(host.memory.get()));
+  lay(real);
+}
+
+template <class T>
+std::vector<T> read_back(const T* from, std::int64_t count) {
+  std::vector<T> values(static_cast<std::size_t>(count));
+  FUSESCOPE_CUDA(
+      cudaMemcpy(values.data(), from, values.size() * sizeof(T), cudaMemcpyDeviceToHost));
+  return values;
+}
+
+}  // namespace
+
+LayerMemory::LayerMemory(const Problem& problem, std::vector<int> device_of_rank,
+                         std::uint64_t seed, std::uint64_t deadline_ns)
+    : shape_(problem.shape), sizes_(problem.shape) {
+  ranks_.resize(static_cast<std::size_t>(shape_.ranks));
+  for (int r = 0; r < shape_.ranks; ++r) {
+    ranks_[static_cast<std::size_t>(r)].device = device_of_rank.at(static_cast<std::size_t>(r));
+    const kernels::OnDevice on(ranks_[static_cast<std::size_t>(r)].device);
+    allocate(r, deadline_ns);
+    const RankMemory& m = rank(r);
+    const std::int64_t h = shape_.hidden;
+    const std::int64_t i = shape_.intermediate;
+    const std::uint64_t base = seed * 1000003 + static_cast<std::uint64_t>(r) * 16;
+    kernels::launch_random_bf16(m.gate_up_weights, shape_.experts * 2 * i * h,
+                                1.0f / std::sqrt(static_cast<float>(h)), base + 1, nullptr);
+    kernels::launch_random_bf16(m.down_weights, shape_.experts * h * i,
+                                1.0f / std::sqrt(static_cast<float>(i)), base + 2, nullptr);
+    kernels::launch_random_bf16(const_cast<Bf16*>(m.args.input), shape_.tokens_per_rank * h, 1.0f,
+                                base + 3, nullptr);
+    FUSESCOPE_CUDA(cudaDeviceSynchronize());
+  }
+  connect();
+  set_routing(problem.routing);
+  poison();
+  reset_protocol();
+}
+
+void LayerMemory::allocate(int r, std::uint64_t deadline_ns) {
+  RankMemory& m = ranks_[static_cast<std::size_t>(r)];
+  kernels::LayerArgs& a = m.args;
+  a.rank = r;
+  a.ranks = shape_.ranks;
+  a.tokens_per_rank = shape_.tokens_per_rank;
+  a.tokens = shape_.tokens();
+  a.hidden = shape_.hidden;
+  a.experts = shape_.experts;
+  a.topk = shape_.topk;
+  a.intermediate = shape_.intermediate;
+  a.row_blocks_capacity = sizes_.max_row_blocks();
+
+  m.block = kernels::allocate_device(lay_out(m, shape_, sizes_, nullptr));
+  lay_out(m, shape_, sizes_, static_cast<char*>(m.block.get()));
+
+  m.host_block = kernels::allocate_host(sizeof(HostWords));
+  m.words = new (m.host_block.get()) HostWords{};
+  a.clock = &m.words->clock[0];
+
+  a.guard.deadline_ns = deadline_ns;
+  a.guard.rank = r;
+  a.guard.ranks = shape_.ranks;
+  a.guard.claimed = &a.counters->diagnosed;
+  a.guard.diagnosis = &m.words->diagnosis;
+  a.guard.abort_words[r] = &a.counters->abort;
+
+  m.host_schedule = std::make_unique<HostSchedule>();
+  host_tables(*m.host_schedule, shape_, sizes_, r);
+}
+
+void LayerMemory::connect() {
+  for (RankMemory& to : ranks_) {
+    for (const RankMemory& from : ranks_) {
+      const int r = from.args.rank;
+      to.args.shared[r] = from.args.shared[r];
+      to.args.guard.abort_words[r] = from.args.guard.abort_words[r];
+    }
+  }
+}
+
+void LayerMemory::set_routing(const Routing& routing) {
+  const auto words = static_cast<std::size_t>(shape_.tokens_per_rank) * shape_.topk;
+  for (const RankMemory& m : ranks_) {
+    const kernels::OnDevice on(m.device);
+    const std::size_t first = static_cast<std::size_t>(m.args.rank) * words;
+    FUSESCOPE_CUDA(
+        cudaMemcpy(m.own_ids, routing.experts.data() + first, words * 4, cudaMemcpyHostToDevice));
+    FUSESCOPE_CUDA(cudaMemcpy(m.own_weights, routing.weights.data() + first, words * 4,
+                              cudaMemcpyHostToDevice));
+    // A copy from pageable memory may return before it has reached the device.
+    FUSESCOPE_CUDA(cudaDeviceSynchronize());
+  }
+}
+
+void LayerMemory::poison() {
+  for (const RankMemory& m : ranks_) {
+    const kernels::OnDevice on(m.device);
+    FUSESCOPE_CUDA(cudaMemset(m.poison_begin, 0xFF, m.poison_bytes));
+    FUSESCOPE_CUDA(cudaDeviceSynchronize());
+  }
+}
+
+void LayerMemory::reset_protocol() {
+  for (const RankMemory& m : ranks_) {
+    const kernels::OnDevice on(m.device);
+    FUSESCOPE_CUDA(cudaDeviceSynchronize());
+  }
+  for (const RankMemory& m : ranks_) {
+    const kernels::OnDevice on(m.device);
+    FUSESCOPE_CUDA(cudaMemset(m.args.shared[m.args.rank].flags, 0, sizeof(kernels::Flags)));
+    FUSESCOPE_CUDA(cudaMemset(m.args.counters, 0, sizeof(kernels::Counters)));
+    FUSESCOPE_CUDA(cudaDeviceSynchronize());
+    m.words->diagnosis = {};
+    m.host_schedule->error.clear();
+  }
+}
+
+std::vector<kernels::Diagnosis> LayerMemory::diagnoses() const {
+  std::vector<kernels::Diagnosis> found;
+  for (const RankMemory& m : ranks_) {
+    if (m.words->diagnosis.valid != 0) {
+      found.push_back(m.words->diagnosis);
+    }
+  }
+  return found;
+}
+
+ScheduleTables LayerMemory::read_tables(int r) const {
+  const RankMemory& m = rank(r);
+  const kernels::OnDevice on(m.device);
+  FUSESCOPE_CUDA(cudaDeviceSynchronize());
+  ScheduleTables tables;
+  tables.expert_rows = read_back(m.args.expert_rows, sizes_.experts + 1);
+  tables.slots = read_back(m.args.slots, sizes_.hits());
+  tables.pull_order = read_back(m.args.pull_order, sizes_.tokens());
+  tables.job_order = read_back(m.args.job_order, sizes_.tokens());
+  tables.slack = read_back(m.args.slack, sizes_.max_row_blocks());
+  // The device's array has room for the worst case; beyond the real row blocks it says 128.
+  tables.slack.resize(static_cast<std::size_t>(tables.rows() / kRowBlock));
+  return tables;
+}
+
+std::vector<Bf16> LayerMemory::read_output(int r) const {
+  const RankMemory& m = rank(r);
+  const kernels::OnDevice on(m.device);
+  FUSESCOPE_CUDA(cudaDeviceSynchronize());
+  return read_back(m.args.output,
+                   static_cast<std::int64_t>(shape_.tokens_per_rank) * shape_.hidden);
+}
+
+}  // namespace fusescope::engine::cuda

@@ -1,0 +1,184 @@
+#include "engine/cuda/layer_runner.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "engine/cuda/verifier.hpp"
+
+namespace fusescope::engine::cuda {
+namespace {
+
+std::vector<Device> in_use(const std::vector<Device>& devices, const std::vector<int>& of_rank) {
+  std::vector<Device> used;
+  for (const Device& d : devices) {
+    if (std::find(of_rank.begin(), of_rank.end(), d.index) != of_rank.end()) {
+      used.push_back(d);
+    }
+  }
+  return used;
+}
+
+std::vector<int> indices(const std::vector<Device>& devices) {
+  std::vector<int> list;
+  for (const Device& d : devices) {
+    list.push_back(d.index);
+  }
+  return list;
+}
+
+}  // namespace
+
+LayerRunner::LayerRunner(const Problem& problem, const std::vector<Device>& devices,
+                         Options options)
+    : devices_(in_use(devices, devices_of_ranks(devices, problem.shape.ranks))),
+      memory_(problem, devices_of_ranks(devices, problem.shape.ranks), options.seed,
+              options.deadline_ns),
+      threads_(std::make_unique<LaunchThreads>(indices(devices_))),
+      verifier_(std::make_unique<Verifier>(memory_, problem.routing)) {
+  for (const Device& device : devices_) {
+    const kernels::OnDevice on(device.index);
+    DeviceRun run;
+    run.lane.device = device.index;
+    run.lane.main = kernels::make_stream();
+    run.lane.branch = kernels::make_stream();
+    run.lane.fork = kernels::make_event(cudaEventDisableTiming);
+    run.lane.join = kernels::make_event(cudaEventDisableTiming);
+    run.begin = kernels::make_event();
+    run.end = kernels::make_event();
+    runs_.push_back(std::move(run));
+  }
+}
+
+LayerRunner::~LayerRunner() = default;
+
+void LayerRunner::configure(const Config& config, const Faults& faults) {
+  config_ = config;
+  plans_.clear();
+  for (int r = 0; r < memory_.ranks(); ++r) {
+    plans_.push_back(make_plan(memory_, r, config, devices_.front().sms, faults));
+  }
+  for (DeviceRun& run : runs_) {
+    const kernels::OnDevice on(run.lane.device);
+    run.lane.ranks.clear();
+    for (int r = 0; r < memory_.ranks(); ++r) {
+      if (memory_.rank(r).device == run.lane.device && r != faults.dead_rank) {
+        run.lane.ranks.push_back(r);
+      }
+    }
+    run.graph.reset();
+    // Every kernel is captured once before it first runs, with graphs or without, because that loads
+    // it: loading may wait for the device, and must not wait behind a kernel that waits for a peer.
+    capture(run, &Iteration::enqueue_preparation);
+    capture(run, &Iteration::enqueue_start_line);
+    kernels::GraphExec graph = capture(run, &Iteration::enqueue);
+    if (config.graph) {
+      FUSESCOPE_CUDA(cudaGraphUpload(graph.get(), run.lane.main.get()));
+      run.graph = std::move(graph);
+    }
+  }
+}
+
+kernels::GraphExec LayerRunner::capture(const DeviceRun& run,
+                                        void (Iteration::*step)() const) const {
+  const Iteration iteration(memory_, config_, plans_, run.lane);
+  cudaStream_t stream = run.lane.main.get();
+  FUSESCOPE_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  cudaGraph_t captured = nullptr;
+  try {
+    (iteration.*step)();
+  } catch (...) {
+    // Leaves capture mode; what was captured so far is of no use.
+    FUSESCOPE_CUDA_NOEXCEPT(cudaStreamEndCapture(stream, &captured));
+    const kernels::Graph discard(captured);
+    throw;
+  }
+  FUSESCOPE_CUDA(cudaStreamEndCapture(stream, &captured));
+  const kernels::Graph graph(captured);
+  cudaGraphExec_t executable = nullptr;
+  FUSESCOPE_CUDA(cudaGraphInstantiate(&executable, graph.get(), 0));
+  return kernels::GraphExec(executable);
+}
+
+void LayerRunner::launch(DeviceRun& run) {
+  cudaStream_t stream = run.lane.main.get();
+  const Iteration iteration(memory_, config_, plans_, run.lane);
+  iteration.enqueue_preparation();
+  iteration.enqueue_start_line();
+  FUSESCOPE_CUDA(cudaEventRecord(run.begin.get(), stream));
+  if (run.graph) {
+    FUSESCOPE_CUDA(cudaGraphLaunch(run.graph.get(), stream));
+  } else {
+    iteration.enqueue();
+  }
+  FUSESCOPE_CUDA(cudaEventRecord(run.end.get(), stream));
+  FUSESCOPE_CUDA(cudaStreamSynchronize(stream));
+}
+
+Sample LayerRunner::run_once() {
+  threads_->run([this](int i) {
+    DeviceRun& run = runs_[static_cast<std::size_t>(i)];
+    if (!run.lane.ranks.empty()) {
+      launch(run);
+    }
+  });
+  check_health();
+  return read_sample();
+}
+
+void LayerRunner::check_health() {
+  std::string failure;
+  for (const kernels::Diagnosis& diagnosis : memory_.diagnoses()) {
+    failure += (failure.empty() ? "" : "; ") + to_string(diagnosis);
+  }
+  for (int r = 0; r < memory_.ranks(); ++r) {
+    if (const std::string& error = memory_.rank(r).host_schedule->error; !error.empty()) {
+      failure += (failure.empty() ? "" : "; ") + ("rank " + std::to_string(r)) +
+                 ": building the schedule on the host: " + error;
+    }
+  }
+  if (!failure.empty()) {
+    memory_.reset_protocol();
+    throw CheckFailure("the launch was aborted: " + failure);
+  }
+}
+
+Sample LayerRunner::read_sample() const {
+  Sample sample;
+  sample.rank_wall_us.assign(static_cast<std::size_t>(memory_.ranks()), 0.0);
+  double cycles = 0;
+  double ns = 0;
+  for (const DeviceRun& run : runs_) {
+    if (run.lane.ranks.empty()) {
+      continue;
+    }
+    float ms = 0;
+    FUSESCOPE_CUDA(cudaEventElapsedTime(&ms, run.begin.get(), run.end.get()));
+    for (const int r : run.lane.ranks) {
+      sample.rank_wall_us[static_cast<std::size_t>(r)] = 1e3 * static_cast<double>(ms);
+      if (config_.form == LayerForm::fused) {
+        for (const kernels::ClockStamp& stamp : memory_.rank(r).words->clock) {
+          cycles += static_cast<double>(stamp.end_cycles - stamp.begin_cycles);
+          ns += static_cast<double>(stamp.end_ns - stamp.begin_ns);
+        }
+      }
+    }
+  }
+  sample.wall_us = *std::max_element(sample.rank_wall_us.begin(), sample.rank_wall_us.end());
+  sample.sm_clock_mhz = ns > 0 ? 1e3 * cycles / ns : 0;
+  return sample;
+}
+
+void LayerRunner::set_routing(const Routing& routing) {
+  memory_.set_routing(routing);
+  verifier_->set_routing(routing);
+}
+
+double LayerRunner::relative_error() {
+  return verifier_->relative_error();
+}
+
+std::uint64_t LayerRunner::output_checksum() {
+  return verifier_->checksum();
+}
+
+}  // namespace fusescope::engine::cuda

@@ -1,0 +1,73 @@
+#pragma once
+// One problem on its devices: runs iterations of any config, checks their outputs, times them.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/cuda/devices.hpp"
+#include "engine/cuda/iteration.hpp"
+#include "engine/cuda/launch_threads.hpp"
+#include "engine/cuda/layer_memory.hpp"
+#include "engine/cuda/plan.hpp"
+#include "engine/engine.hpp"
+
+namespace fusescope::engine::cuda {
+
+class Verifier;
+
+class LayerRunner {
+ public:
+  struct Options {
+    std::uint64_t seed = 1;
+    std::uint64_t deadline_ns = 2'000'000'000;  // of every device wait
+  };
+
+  // Allocates everything. Peer access between the devices must be enabled.
+  LayerRunner(const Problem& problem, const std::vector<Device>& devices, Options options);
+  ~LayerRunner();
+  LayerRunner(const LayerRunner&) = delete;
+  LayerRunner& operator=(const LayerRunner&) = delete;
+
+  // Makes `config` the one that runs; builds its graphs if it wants graphs. The config must be legal.
+  void configure(const Config& config, const Faults& faults = {});
+
+  // One iteration on all ranks; blocks until it has ended. Throws CheckFailure with every rank's
+  // diagnosis when a wait was given up; the runner is then reset and can go on. CudaError otherwise.
+  Sample run_once();
+
+  // Ids and weights of the next iterations; shape as before.
+  void set_routing(const Routing& routing);
+
+  // Relative error of the last iteration's outputs against the naive reference, over all ranks;
+  // infinity if any output is not finite.
+  double relative_error();
+  // The same 64 bits for bitwise equal outputs of all ranks.
+  std::uint64_t output_checksum();
+
+  LayerMemory& memory() { return memory_; }
+
+ private:
+  struct DeviceRun {
+    Lane lane;
+    kernels::CudaEvent begin;
+    kernels::CudaEvent end;
+    kernels::GraphExec graph;
+  };
+
+  kernels::GraphExec capture(const DeviceRun& run, void (Iteration::*step)() const) const;
+  void launch(DeviceRun& run);
+  void check_health();
+  Sample read_sample() const;
+
+  std::vector<Device> devices_;  // those in use
+  LayerMemory memory_;
+  Config config_;
+  std::vector<RankPlan> plans_;  // by rank
+  std::vector<DeviceRun> runs_;  // by device in use
+  std::unique_ptr<LaunchThreads> threads_;
+  std::unique_ptr<Verifier> verifier_;
+};
+
+}  // namespace fusescope::engine::cuda

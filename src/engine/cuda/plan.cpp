@@ -1,0 +1,207 @@
+#include "engine/cuda/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "kernels/gemm/gemm_args.hpp"
+
+namespace fusescope::engine::cuda {
+namespace {
+
+using kernels::Epilogue;
+using kernels::GemmVariant;
+using kernels::GroupedGemmDesc;
+
+GemmVariant variant_of(TileShape tile, Epilogue epilogue) {
+  const int block_n = tile == TileShape::m128n256 ? 256 : 128;
+  const auto found = std::find_if(
+      kernels::kGemmVariants.begin(), kernels::kGemmVariants.end(),
+      [&](const GemmVariant& v) { return v.block_n == block_n && v.epilogue == epilogue; });
+  if (found == kernels::kGemmVariants.end()) {
+    throw std::logic_error("no GEMM variant is built for a tile of " + std::to_string(block_n) +
+                           " columns");
+  }
+  return *found;
+}
+
+Epilogue epilogue_of(Activation activation) {
+  return activation == Activation::fused ? Epilogue::kSiluMul : Epilogue::kStore;
+}
+
+GroupedGemmDesc desc_1(const Shape& shape, std::int64_t rows) {
+  GroupedGemmDesc desc;
+  desc.rows_capacity = rows;
+  desc.n = 2LL * shape.intermediate;
+  desc.k = shape.hidden;
+  desc.experts = shape.experts;
+  return desc;
+}
+
+GroupedGemmDesc desc_2(const Shape& shape, std::int64_t rows) {
+  GroupedGemmDesc desc;
+  desc.rows_capacity = rows;
+  desc.n = shape.hidden;
+  desc.k = shape.intermediate;
+  desc.experts = shape.experts;
+  return desc;
+}
+
+kernels::Delays delays_of(const Inject& inject) {
+  kernels::Delays delays;
+  const auto ns = static_cast<std::uint32_t>(inject.delay_ns);
+  switch (inject.point) {
+    case InjectPoint::none:
+      break;
+    case InjectPoint::pull:
+      delays.pull = ns;
+      break;
+    case InjectPoint::scatter:
+      delays.scatter = ns;
+      break;
+    case InjectPoint::job:
+      delays.job = ns;
+      break;
+    case InjectPoint::push:
+      delays.push = ns;
+      break;
+    case InjectPoint::watermark:
+      delays.watermark = ns;
+      break;
+    case InjectPoint::source_rank:
+      delays.source_rank = ns;
+      delays.rank = inject.rank;
+      break;
+    case InjectPoint::token:
+      delays.one_token = ns;
+      delays.token = inject.token;
+      break;
+  }
+  return delays;
+}
+
+bool computes_only(Study study) {
+  return study == Study::compute_all || study == Study::compute_split;
+}
+
+void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config) {
+  const RankMemory& m = memory.rank(plan.layer.rank);
+  const std::int64_t rows = memory.sizes().max_rows();
+
+  plan.dispatch_variant = variant_of(config.tile, epilogue_of(config.activation));
+  GroupedGemmDesc one = desc_1(memory.shape(), rows);
+  one.a = plan.layer.gathered;
+  one.b = m.gate_up_weights;
+  one.d = config.activation == Activation::fused ? plan.layer.act : plan.layer.gate_up;
+  one.expert_rows = plan.layer.expert_rows;
+  plan.dispatch.gemm = make_grouped_gemm_args(one, plan.dispatch_variant);
+
+  plan.combine_variant = variant_of(config.tile, Epilogue::kStore);
+  GroupedGemmDesc two = desc_2(memory.shape(), rows);
+  two.a = plan.layer.act;
+  two.b = m.down_weights;
+  two.d = plan.layer.partial;
+  two.expert_rows = plan.layer.expert_rows;
+  plan.combine.gemm = make_grouped_gemm_args(two, plan.combine_variant);
+}
+
+}  // namespace
+
+SlotOrder slot_order(const Config& config) {
+  return config.study == Study::ideal_order ? SlotOrder::interleave_sources : config.slot_order;
+}
+
+RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, int sms,
+                   const Faults& faults) {
+  const RankMemory& m = memory.rank(rank);
+  const bool ideal = config.study == Study::ideal_order;
+  const bool alone = computes_only(config.study);
+  const bool split = config.study != Study::compute_all;
+
+  RankPlan plan;
+  plan.layer = m.args;
+  plan.layer.delays = delays_of(config.inject);
+  plan.layer.faults = {faults.lost_arrival, faults.lost_push};
+  plan.layer.ns_per_byte = config.link_gbps > 0 ? 1.0 / config.link_gbps : 0.0;
+  plan_gemms(plan, memory, config);
+
+  plan.dispatch.layer = plan.layer;
+  if (config.pull_order == PullOrder::by_token && !ideal) {
+    plan.dispatch.layer.pull_order = nullptr;
+  }
+  plan.dispatch.compute_blocks = split ? sms - config.dispatch_comm_sms : sms;
+  plan.dispatch_blocks =
+      alone && config.form == LayerForm::fused ? plan.dispatch.compute_blocks : sms;
+  plan.dispatch.tokens_per_block = config.tokens_per_block;
+  if (alone || config.study == Study::gates_open) {
+    plan.dispatch.open_at = 0;
+  }
+
+  plan.combine.layer = plan.layer;
+  plan.combine.layer.clock = &m.words->clock[1];
+  if (config.job_order == JobOrder::by_token && !ideal) {
+    plan.combine.layer.job_order = nullptr;
+  }
+  const bool per_job = config.combine == Combine::block_per_job;
+  plan.combine.combine.done_at =
+      config.study == Study::gates_open ? 0 : static_cast<std::uint32_t>(plan.combine.gemm.n_tiles);
+  plan.combine.combine.watermark_chunks = config.watermark_chunks;
+  plan.combine.compute_blocks = split ? sms - config.combine_comm_sms : sms;
+  plan.combine.all_hands = config.all_hands;
+  plan.combine.runs_jobs = !alone && !per_job;
+  plan.combine.announces_residency = !alone && per_job;
+  const bool all_sms = plan.combine.runs_jobs || config.form == LayerForm::serial;
+  plan.combine_blocks = all_sms ? sms : plan.combine.compute_blocks;
+
+  plan.reduce.layer = plan.layer;
+  plan.reduce.watermark_chunks = config.form == LayerForm::serial ? 1 : config.watermark_chunks;
+  plan.reduce.waits = config.form == LayerForm::fused;
+  return plan;
+}
+
+std::string why_illegal_on_device(const Problem& problem, const Config& config,
+                                  const DeviceLimits& device) {
+  if (std::string why = why_illegal(problem, config, device); !why.empty()) {
+    return why;
+  }
+  const Shape& shape = problem.shape;
+  if (shape.ranks > kernels::kMaxRanks) {
+    return fmt::format("{} ranks: the kernels are built for at most {}", shape.ranks,
+                       kernels::kMaxRanks);
+  }
+  if (shape.hidden % 8 != 0 || shape.intermediate % 8 != 0) {
+    return fmt::format("H={} and I={} must be multiples of 8: rows move in units of 16 bytes",
+                       shape.hidden, shape.intermediate);
+  }
+  const std::int64_t rows = TableSizes(shape).max_rows();
+  const GemmVariant one = variant_of(config.tile, epilogue_of(config.activation));
+  const GemmVariant two = variant_of(config.tile, Epilogue::kStore);
+  if (std::string why = why_unsupported(desc_1(shape, rows), one); !why.empty()) {
+    return "gate/up GEMM: " + why;
+  }
+  if (std::string why = why_unsupported(desc_2(shape, rows), two); !why.empty()) {
+    return "down GEMM: " + why;
+  }
+  if (config.form == LayerForm::serial) {
+    return "";
+  }
+  if (config.tokens_per_block > kernels::kMaxTokensPerBlock) {
+    return fmt::format("tokens_per_block {} is more than a block's {} threads",
+                       config.tokens_per_block, kernels::kMaxTokensPerBlock);
+  }
+  if (config.watermark_chunks > kernels::kMaxWatermarkChunks) {
+    return fmt::format("watermark_chunks {} is more than the {} flags that a plane has",
+                       config.watermark_chunks, kernels::kMaxWatermarkChunks);
+  }
+  const int reusable = ring_bytes(two) + kernels::staged_bytes();
+  if (config.combine == Combine::dispenser && kernels::job_bytes(shape.hidden) > reusable) {
+    return fmt::format(
+        "combine dispenser needs {} bytes of shared memory for jobs at H={}, and the GEMM leaves "
+        "{}",
+        kernels::job_bytes(shape.hidden), shape.hidden, reusable);
+  }
+  return "";
+}
+
+}  // namespace fusescope::engine::cuda

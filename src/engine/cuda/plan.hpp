@@ -1,0 +1,43 @@
+#pragma once
+// A config, resolved for one rank: the arguments of its kernel launches.
+
+#include <string>
+
+#include "engine/cuda/layer_memory.hpp"
+#include "kernels/dispatch_gemm.hpp"
+#include "kernels/final_reduce.hpp"
+#include "kernels/gemm_combine_push.hpp"
+#include "layer/config.hpp"
+#include "layer/problem.hpp"
+
+namespace fusescope::engine::cuda {
+
+// Faults that tests inject. Not part of a config: no user wants them.
+struct Faults {
+  int lost_arrival = -1;  // token whose first arrival is not counted
+  int lost_push = -1;     // token whose push is not counted
+  int dead_rank = -1;     // rank that does not take part in the iteration
+};
+
+struct RankPlan {
+  kernels::LayerArgs layer;
+  kernels::DispatchGemmArgs dispatch;
+  kernels::GemmVariant dispatch_variant;
+  int dispatch_blocks = 0;
+  kernels::GemmCombinePushArgs combine;
+  kernels::GemmVariant combine_variant;
+  int combine_blocks = 0;
+  kernels::FinalReduceArgs reduce;
+};
+
+RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, int sms,
+                   const Faults& faults);
+
+// The layer's rules, and those of these kernels; "" or the rule that is broken.
+std::string why_illegal_on_device(const Problem& problem, const Config& config,
+                                  const DeviceLimits& device);
+
+// `ideal_order` is the layer with every order at its best.
+SlotOrder slot_order(const Config& config);
+
+}  // namespace fusescope::engine::cuda

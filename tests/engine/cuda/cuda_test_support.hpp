@@ -1,0 +1,139 @@
+#pragma once
+// What the tests of the cuda engine share: devices or a skip, small problems, a runner.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/cuda/devices.hpp"
+#include "engine/cuda/layer_runner.hpp"
+#include "layer/problem.hpp"
+
+namespace fusescope::engine::cuda::test {
+
+inline constexpr double kMaxRelativeError = 6e-3;
+inline constexpr std::uint64_t kTestDeadlineNs = 2'000'000'000;
+
+inline std::vector<Device> usable_devices() {
+  std::vector<Device> usable;
+  for (const Device& device : find_devices()) {
+    if (device.lacks.empty()) {
+      usable.push_back(device);
+    }
+  }
+  return usable;
+}
+
+// Tests take the first `count` devices, with peer access, or are skipped.
+#define FUSESCOPE_NEED_DEVICES(name, count)                                               \
+  std::vector<::fusescope::engine::cuda::Device> name = usable_devices();                 \
+  if (static_cast<int>(name.size()) < (count)) {                                          \
+    GTEST_SKIP() << "needs " << (count) << " usable GPUs, and there are " << name.size(); \
+  }                                                                                       \
+  name.resize(static_cast<std::size_t>(count));                                           \
+  enable_peer_access(name)
+
+inline Shape make_shape(int ranks, int tokens_per_rank, int hidden, int experts, int topk,
+                        int intermediate) {
+  Shape shape;
+  shape.name = "test";
+  shape.ranks = ranks;
+  shape.tokens_per_rank = tokens_per_rank;
+  shape.hidden = hidden;
+  shape.experts = experts;
+  shape.topk = topk;
+  shape.intermediate = intermediate;
+  shape.source = "a test";
+  return shape;
+}
+
+// Skew as real routers show it: popular experts follow a power law, neighbouring tokens share
+// experts, and some experts stay empty. Written as a file, because files are how real routing comes.
+inline std::string write_skewed_npy(const Shape& shape, std::uint64_t seed) {
+  const std::string path =
+      (std::filesystem::path(testing::TempDir()) /
+       ("skewed_" + std::to_string(shape.experts) + "_" + std::to_string(shape.topk) + ".npy"))
+          .string();
+  std::vector<std::int32_t> ids;
+  std::uint64_t state = seed * 0x9E3779B97F4A7C15ULL + 1;
+  const auto uniform = [&] {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return static_cast<double>(state >> 11) * 0x1p-53;
+  };
+  std::vector<std::int32_t> before;
+  for (int token = 0; token < shape.tokens(); ++token) {
+    std::vector<std::int32_t> chosen;
+    while (static_cast<int>(chosen.size()) < shape.topk) {
+      auto expert = static_cast<std::int32_t>(shape.experts * std::pow(uniform(), 2.5));
+      if (!before.empty() && uniform() < 0.3) {
+        expert = before[static_cast<std::size_t>(uniform() * shape.topk)];
+      }
+      if (std::find(chosen.begin(), chosen.end(), expert) == chosen.end()) {
+        chosen.push_back(expert);
+      }
+    }
+    ids.insert(ids.end(), chosen.begin(), chosen.end());
+    before = chosen;
+  }
+  std::string header = "{'descr': '<i4', 'fortran_order': False, 'shape': (" +
+                       std::to_string(shape.tokens()) + ", " + std::to_string(shape.topk) + "), }";
+  header.resize((10 + header.size() + 64) / 64 * 64 - 10 - 1, ' ');
+  header += '\n';
+  std::ofstream file(path, std::ios::binary);
+  const auto length = static_cast<std::uint16_t>(header.size());
+  file.write("\x93NUMPY\x01\x00", 8);
+  file.write(reinterpret_cast<const char*>(&length), 2);
+  file << header;
+  file.write(reinterpret_cast<const char*>(ids.data()),
+             static_cast<std::streamsize>(ids.size() * sizeof(std::int32_t)));
+  return path;
+}
+
+// The routings of the end-to-end matrix, by name.
+inline std::vector<std::string> matrix_routings() {
+  return {"balanced", "uniform", "zipf", "hot", "empty", "file"};
+}
+
+inline Problem make_test_problem(const Shape& shape, const std::string& routing,
+                                 std::uint64_t seed) {
+  RoutingSpec spec;
+  spec.seed = seed;
+  if (routing == "balanced") {
+    spec.kind = RoutingKind::balanced;
+  } else if (routing == "uniform") {
+    spec.kind = RoutingKind::uniform;
+  } else if (routing == "zipf") {
+    spec.kind = RoutingKind::zipf;
+    spec.alpha = 1.2;
+  } else if (routing == "hot") {
+    spec.kind = RoutingKind::hot;
+    spec.hot_experts = 1;
+    spec.hot_share = 1.0 / shape.topk;
+  } else if (routing == "empty") {  // all hits on K experts, the others stay empty
+    spec.kind = RoutingKind::hot;
+    spec.hot_experts = shape.topk;
+    spec.hot_share = 1.0;
+  } else {
+    spec.kind = RoutingKind::file;
+    spec.path = write_skewed_npy(shape, seed);
+  }
+  return make_problem(shape, spec);
+}
+
+// Poisoned buffers, one iteration, the error against the reference.
+inline double checked_run(LayerRunner& runner, const Config& config) {
+  runner.configure(config);
+  runner.memory().poison();
+  runner.run_once();
+  return runner.relative_error();
+}
+
+}  // namespace fusescope::engine::cuda::test
