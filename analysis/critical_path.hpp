@@ -2,29 +2,33 @@
 // View 2, the critical path: an exact partition of the wall, from a walk back from the iteration's
 // end.
 //
-// The walk. It starts at the stream phase that ends last over all ranks. At each event it goes to
-// the binding predecessor, the one that ended last:
-//   work               the event before it on its track
-//   gate_wait          the arrive that opened the row block, if that was counted after the wait
-//   began; so
+// The walk. It starts at the stream phase that ends last over all ranks. At each event it goes to the
+// binding predecessor, the one that ended last:
+//   work               the event before it on its track; if the track idled in between, the event of the
+//                      block's lanes that ended last (lanes of a warp go on together)
+//   gate_wait          the arrive that opened the row block, if that was counted after the wait began; so
 //                      for ready_wait (the epilogue that completed the token's last row block) and
 //                      reduce_wait (the sender's watermark); else the event before it on its track
+//   claim              with all hands, before the rank's last tile of GEMM 2 ended: what the compute block
+//                      of that tile was doing. A job in the dispenser goes to whoever is free first, so it
+//                      was not taken earlier because those hands were missing; which block ends up with
+//                      the last job is chance. Else the event before it on its track
 //   barrier, ids_exchange, all_gather, reduce_scatter
 //                      the rank that entered last, at the time it entered
 //   a kernel's phase   the event that ended last on its blocks' tracks
-//   a track's first    the kernel's begin; for a block that began after another block of its kernel
-//                      had ended (block per job) the last one to end before, since it freed the SM
+//   a track's first    the kernel's begin; for a block that began after another block of its kernel had
+//                      ended (short-lived blocks) the last one to end before, since it freed the SM
 //   a phase's begin    the phase before it on its stream
-// The time from the predecessor's end to the event's end is the event's. What is between an event's
-// begin and its predecessor's end is idle time on its track and counts to the same step.
+// The time from the predecessor's end to the event's end is the event's. What is between an event's begin
+// and its predecessor's end is idle time on its track and counts to the same step.
 //
-// A predecessor that seems to end after its effect (clocks of two ranks agree only to clock_bound)
-// is taken to end with it; an event is visited at most once, so the walk ends; what it cannot reach
-// is a launch gap. The partition is exact on every timeline.
+// A predecessor that seems to end after its effect (clocks of two ranks agree only to clock_bound) is
+// taken to end with it; an event is visited at most once, so the walk ends; what it cannot reach is a
+// launch gap. The partition is exact on every timeline.
 //
-// What a critical path cannot see: work that is slower because communication runs beside it, and
-// SMs that communication takes from the GEMMs. Both lengthen gemm_1 and gemm_2 here; only the
-// counterfactual rungs tell them apart.
+// What a critical path cannot see: work that is slower because communication runs beside it, and SMs that
+// communication takes from the GEMMs. Both lengthen gemm_1 and gemm_2 here; only the counterfactual rungs
+// tell them apart.
 
 #include <array>
 #include <cstdint>
@@ -67,17 +71,18 @@ inline constexpr int kSteps = static_cast<int>(Step::reduce_scatter) + 1;
 std::string_view name(Step step);  // "dispatch head"
 
 // Exposed communication: wall time that would vanish if communication took no time. It counts
-//   - whole: ids exchange, barrier, copy-in (only peers read the copy), dispatch head / order /
-//   bandwidth,
-//     watermark, final reduce (one plane needs no sum), and the serial layer's all-gather, row
-//     scatter and reduce-scatter. The row scatter counts in both forms, where the fused layer does
-//     it as part of the dispatch.
-//   - of combine work and push drain only push and elect: claim and sum are the weighted sum over
-//   k, which
-//     a layer on one GPU needs just as well (the serial layer's `combine`).
-//   - never: schedule build, GEMMs, activation, combine wait, launch gaps, the serial layer's
-//   combine.
-// is_communication(step): the step's time counts whole. may_communicate(step): whole or in part.
+//   - whole: ids exchange, barrier, copy-in (only peers read the copy), watermark, final reduce (one plane
+//     needs no sum), and the serial layer's all-gather, row scatter and reduce-scatter. The row scatter
+//     counts in both forms: the fused layer does it as part of the dispatch.
+//   - of dispatch head, order and bandwidth what passes while the block at the gate waits. What passes
+//     while that block computes its earlier tiles is on the path, but hidden: those tiles would bound the
+//     wall if the tokens had come at once.
+//   - of push drain only push and elect: claim and sum are the weighted sum over k, which a layer on one
+//     GPU needs just as well (the serial layer's `combine`).
+//   - never: schedule build, GEMMs, activation, combine wait, combine work (tiles run meanwhile), launch
+//     gaps, the serial layer's combine.
+// is_communication(step): the step is communication, whole but for what is hidden as above.
+// may_communicate(step): whole or in part.
 bool is_communication(Step step);
 bool may_communicate(Step step);
 

@@ -1,7 +1,6 @@
 #include "analysis/path_rules.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace fusescope::analysis {
 namespace {
@@ -12,8 +11,6 @@ using timeline::Kind;
 using timeline::Role;
 using timeline::Stage;
 using timeline::Track;
-
-constexpr std::int64_t kEndOfTime = std::numeric_limits<std::int64_t>::max();
 
 Step step_of_phase(Kind kind) {
   switch (kind) {
@@ -57,16 +54,20 @@ PathRules::PathRules(const Dependencies& dependencies) : dependencies_(&dependen
   for (const Track& track : timeline.tracks) {
     ranks = std::max(ranks, track.rank + 1);
   }
-  head_end_.assign(static_cast<std::size_t>(ranks), kEndOfTime);
-  last_tile_end_.assign(static_cast<std::size_t>(ranks), kEndOfTime);
-  for (const Event& event : timeline.events) {
+  marks_.resize(static_cast<std::size_t>(ranks));
+  for (Dependencies::EventId id = 0; id < timeline.events.size(); ++id) {
+    const Event& event = timeline.events[id];
     const Track& track = timeline.tracks[event.track];
-    const auto rank = static_cast<std::size_t>(track.rank);
+    Marks& marks = marks_[static_cast<std::size_t>(track.rank)];
     if (event.kind == Kind::mainloop && track.stage == Stage::dispatch_gemm) {
-      head_end_[rank] = std::min(head_end_[rank], event.begin_ns);
-    } else if (event.kind == Kind::epilogue && track.stage == Stage::gemm_combine_push) {
-      std::int64_t& last = last_tile_end_[rank];
-      last = last == kEndOfTime ? event.end_ns : std::max(last, event.end_ns);
+      marks.head_end_ns = std::min(marks.head_end_ns, event.begin_ns);
+    } else if (track.stage == Stage::gemm_combine_push) {
+      if (event.kind == Kind::epilogue &&
+          (marks.last_tile == Dependencies::kNone || event.end_ns > marks.last_tile_end_ns)) {
+        marks.last_tile = id;
+        marks.last_tile_end_ns = event.end_ns;
+      }
+      marks.all_hands |= event.kind == Kind::sum && track.role == Role::compute;
     }
   }
 }
@@ -139,7 +140,7 @@ PathRules::Pieces PathRules::classify(Dependencies::EventId id, std::int64_t beg
 }
 
 bool exposes(Step step, Kind kind, bool gap) {
-  if (step == Step::combine_work || step == Step::push_drain) {
+  if (step == Step::push_drain) {
     return !gap && (kind == Kind::push || kind == Kind::elect);
   }
   return is_communication(step);

@@ -36,7 +36,7 @@ bool is_communication(Step step) {
 }
 
 bool may_communicate(Step step) {
-  return is_communication(step) || step == Step::combine_work || step == Step::push_drain;
+  return is_communication(step) || step == Step::push_drain;
 }
 
 std::string_view name(Use use) {

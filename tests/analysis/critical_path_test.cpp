@@ -47,10 +47,15 @@ HandMade kernel_1() {
   return made;
 }
 
+void move_token(HandMade& made, std::uint32_t lane, int token, std::int64_t begin,
+                std::int64_t landed) {
+  made.event(lane, Kind::pull, begin, landed, {.token = token, .peer = 0});
+  made.event(lane, Kind::scatter, landed, landed + 5, {.token = token});
+  made.event(lane, Kind::arrive, landed + 5, landed + 10, {.token = token});
+}
+
 void move_token(HandMade& made, std::uint32_t lane, int token, std::int64_t begin) {
-  made.event(lane, Kind::pull, begin, begin + 20, {.token = token, .peer = 0});
-  made.event(lane, Kind::scatter, begin + 20, begin + 25, {.token = token});
-  made.event(lane, Kind::arrive, begin + 25, begin + 30, {.token = token});
+  move_token(made, lane, token, begin, begin + 20);
 }
 
 void tile(HandMade& made, std::uint32_t block, int row_block, std::int64_t wait, std::int64_t open,
@@ -68,7 +73,7 @@ TEST(CriticalPath, GatesLeadToTheTokensThatOpenedThem) {
   move_token(made, lane_0, 0, 100);
   move_token(made, lane_1, 1, 101);  // opens row block 0 at 131
   move_token(made, lane_0, 2, 130);
-  move_token(made, lane_1, 3, 170);  // opens row block 1 at 200, after 39 ns of idle lane
+  move_token(made, lane_1, 3, 131, 190);  // opens row block 1 at 200
   tile(made, compute, 0, 100, 133, 180);
   tile(made, compute, 1, 180, 204, 300);
   const CriticalPath path = critical_path(made.build());
@@ -78,13 +83,53 @@ TEST(CriticalPath, GatesLeadToTheTokensThatOpenedThem) {
                                  {133, 204, Step::dispatch_bandwidth},
                                  {204, 300, Step::gemm_1},
                              }));
-  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::pull)], 40);
+  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::pull)], 20 + 59);
   EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::gate_wait)], 4);
-  EXPECT_EQ(path.by_source_rank, (std::vector<std::int64_t>{40}));
+  EXPECT_EQ(path.by_source_rank, (std::vector<std::int64_t>{20 + 59}));
   ASSERT_EQ(path.by_token.size(), 2U);
-  EXPECT_EQ(path.by_token[0].ns, 30);
+  EXPECT_EQ(path.by_token[0].token, 3);
+  EXPECT_EQ(path.by_token[0].ns, 69);
   EXPECT_EQ(path.causes_missing, 0);
-  EXPECT_EQ(path.exposed_communication_ns(), 204 - 101);
+}
+
+TEST(CriticalPath, DispatchBesideTheWaitingBlocksTilesIsHidden) {
+  HandMade made = kernel_1();
+  const auto compute = made.track(0, Stage::dispatch_gemm, Role::compute, 0);
+  const auto lane = made.track(0, Stage::dispatch_gemm, Role::communication, 1);
+  move_token(made, lane, 0, 100);
+  move_token(made, lane, 1, 130);
+  move_token(made, lane, 2, 160);
+  move_token(made, lane, 3, 190, 240);    // opens row block 1 at 250
+  tile(made, compute, 0, 100, 160, 220);  // until then the block computes
+  tile(made, compute, 1, 220, 250, 300);
+  const CriticalPath path = critical_path(made.build());
+  EXPECT_EQ(stretches(path), (std::vector<Stretch>{
+                                 {100, 160, Step::dispatch_head},
+                                 {160, 250, Step::dispatch_bandwidth},
+                                 {250, 300, Step::gemm_1},
+                             }));
+  EXPECT_EQ(path.exposed_by_step[static_cast<std::size_t>(Step::dispatch_head)], 60);
+  EXPECT_EQ(path.exposed_by_step[static_cast<std::size_t>(Step::dispatch_bandwidth)], 250 - 220);
+  EXPECT_EQ(path.exposed_communication_ns(), 90);
+}
+
+TEST(CriticalPath, LanesThatGoOnTogetherWaitForTheSlowest) {
+  HandMade made = kernel_1();
+  const auto compute = made.track(0, Stage::dispatch_gemm, Role::compute, 0);
+  const auto fast = made.track(0, Stage::dispatch_gemm, Role::communication, 1, 0);
+  const auto slow = made.track(0, Stage::dispatch_gemm, Role::communication, 1, 1);
+  for (const auto lane : {fast, slow}) {
+    const int token = lane == slow ? 0 : 1;
+    made.event(lane, Kind::pull, 100, lane == slow ? 180 : 120, {.token = token, .peer = 0});
+    made.event(lane, Kind::scatter, 180, 190, {.token = token});
+    made.event(lane, Kind::arrive, 190, lane == slow ? 195 : 200, {.token = token});
+  }
+  tile(made, compute, 0, 100, 200, 300);
+  const CriticalPath path = critical_path(made.build());
+  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::pull)], 80);
+  ASSERT_EQ(path.by_token.size(), 2U);
+  EXPECT_EQ(path.by_token[0].token, 0);
+  EXPECT_EQ(path.by_token[0].ns, 80);
 }
 
 TEST(CriticalPath, AGateThatWasOpenLeadsToTheTileBefore) {
@@ -205,8 +250,35 @@ TEST(CriticalPath, JobsCountAsWorkUntilTheLastTileEnds) {
   made.event(tiles, Kind::epilogue, 55, 60, {.row_block = 1, .index = 0});
   const CriticalPath path = critical_path(made.build());
   EXPECT_EQ(path.by_step[static_cast<std::size_t>(Step::combine_work)], 60 - 33);
-  EXPECT_EQ(path.exposed_by_step[static_cast<std::size_t>(Step::combine_work)], 60 - 50);
+  EXPECT_EQ(path.exposed_by_step[static_cast<std::size_t>(Step::combine_work)], 0);
   EXPECT_EQ(path.by_step[static_cast<std::size_t>(Step::push_drain)], 82 - 60);
+}
+
+TEST(CriticalPath, WithAllHandsTheLastTileIsWhatJobsTakenBeforeItsEndWaitedFor) {
+  HandMade made(1, 3);
+  made.wiring().hit_row_block = {{0, 0, 0}};
+  made.wiring().expert_of_row_block = {{0}};
+  made.phase(0, Kind::gemm_combine_push, 0, 150);
+  const auto tiles = made.track(0, Stage::gemm_combine_push, Role::compute, 0);
+  made.event(tiles, Kind::mainloop, 0, 60, {.row_block = 0, .index = 0});
+  made.event(tiles, Kind::epilogue, 60, 70, {.row_block = 0, .index = 0});
+  made.event(tiles, Kind::claim, 70, 72, {.token = 2, .index = 2});
+  made.event(tiles, Kind::sum, 72, 80, {.token = 2, .index = 2});
+  const auto jobs = made.track(0, Stage::gemm_combine_push, Role::communication, 1);
+  const std::int64_t begins[] = {0, 50};
+  for (int job = 0; job < 2; ++job) {  // no wait is on record: the rows were ready
+    const std::int64_t begin = begins[job];
+    made.event(jobs, Kind::claim, begin, begin + 2, {.token = job, .index = job});
+    made.event(jobs, Kind::sum, begin + 2, begin + 10, {.token = job, .index = job});
+    made.event(jobs, Kind::push, begin + 10, job == 0 ? 50 : 150,
+               {.token = job, .index = job, .peer = 0});
+  }
+  const CriticalPath path = critical_path(made.build());
+  EXPECT_EQ(stretches(path), (std::vector<Stretch>{
+                                 {0, 50, Step::gemm_2},
+                                 {50, 70, Step::combine_work},  // job 1, taken while the tile ran
+                                 {70, 150, Step::push_drain},
+                             }));
 }
 
 TEST(CriticalPath, AShortLivedBlockFollowsTheOneThatFreedItsSm) {

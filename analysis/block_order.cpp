@@ -1,0 +1,98 @@
+#include "analysis/block_order.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace fusescope::analysis {
+
+using timeline::Dependencies;
+using timeline::Event;
+using timeline::Stage;
+using timeline::Timeline;
+using timeline::Track;
+using EventId = BlockOrder::EventId;
+
+EventId BlockOrder::last_begun_before(std::uint32_t track, std::int64_t at_ns) const {
+  const Dependencies::Range range = dependencies_.events_of_track(track);
+  const auto begin = dependencies_.timeline().events.begin();
+  const auto after =
+      std::partition_point(begin + range.first, begin + range.last,
+                           [at_ns](const Event& event) { return event.begin_ns < at_ns; });
+  return after == begin + range.first ? kNone : static_cast<EventId>(after - begin - 1);
+}
+
+EventId BlockOrder::previous_in_block(EventId id) {
+  const EventId own = dependencies_.previous_on_track(id);
+  const std::int64_t begin_ns = event(id).begin_ns;
+  if (own == kNone || event(own).end_ns == begin_ns) {
+    return own;
+  }
+  EventId last = own;
+  for (const std::uint32_t lane : lanes_of(dependencies_.track_of(id))) {
+    const EventId begun = last_begun_before(lane, begin_ns);
+    if (begun == kNone) {
+      continue;
+    }
+    const EventId other =
+        event(begun).end_ns <= begin_ns ? begun : dependencies_.previous_on_track(begun);
+    if (other != kNone && event(other).end_ns > event(last).end_ns) {
+      last = other;
+    }
+  }
+  return last;
+}
+
+EventId BlockOrder::freed_the_sm(EventId id) {
+  const Track& track = dependencies_.track_of(id);
+  const std::vector<EventId>& ends = block_ends(track.rank, track.stage);
+  const auto after = std::upper_bound(
+      ends.begin(), ends.end(), event(id).begin_ns,
+      [this](std::int64_t at_ns, EventId end) { return at_ns < event(end).end_ns; });
+  return after == ends.begin() ? kNone : *(after - 1);
+}
+
+const std::vector<std::uint32_t>& BlockOrder::lanes_of(const Track& block) {
+  const auto key = [](const Track& track) {
+    return (static_cast<std::uint64_t>(track.rank) << 40) |
+           (static_cast<std::uint64_t>(track.stage) << 32) |
+           static_cast<std::uint32_t>(track.block);
+  };
+  if (lanes_.empty()) {
+    const std::vector<Track>& tracks = dependencies_.timeline().tracks;
+    for (std::uint32_t t = 0; t < tracks.size(); ++t) {
+      lanes_[key(tracks[t])].push_back(t);
+    }
+  }
+  return lanes_[key(block)];
+}
+
+const std::vector<EventId>& BlockOrder::block_ends(int rank, Stage stage) {
+  const auto [found, missing] =
+      ends_.try_emplace(rank * timeline::kStages + static_cast<int>(stage));
+  std::vector<EventId>& ends = found->second;
+  if (!missing) {
+    return ends;
+  }
+  const Timeline& timeline = dependencies_.timeline();
+  std::unordered_map<int, EventId> last_of_block;
+  for (std::uint32_t t = 0; t < timeline.tracks.size(); ++t) {
+    const Track& track = timeline.tracks[t];
+    const Dependencies::Range range = dependencies_.events_of_track(t);
+    if (track.rank != rank || track.stage != stage || range.first == range.last) {
+      continue;
+    }
+    const auto [block, first_lane] = last_of_block.try_emplace(track.block, range.last - 1);
+    if (!first_lane && event(range.last - 1).end_ns > event(block->second).end_ns) {
+      block->second = range.last - 1;
+    }
+  }
+  for (const auto& [block, last] : last_of_block) {
+    ends.push_back(last);
+  }
+  std::sort(ends.begin(), ends.end(), [this](EventId a, EventId b) {
+    return std::pair(event(a).end_ns, a) < std::pair(event(b).end_ns, b);
+  });
+  return ends;
+}
+
+}  // namespace fusescope::analysis

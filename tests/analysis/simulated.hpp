@@ -1,0 +1,19 @@
+#pragma once
+// Timelines from the simulator, for tests.
+
+#include "layer/config.hpp"
+#include "layer/problem.hpp"
+#include "timeline/timeline.hpp"
+
+namespace fusescope::analysis {
+
+// One recorded iteration on the profile of the seed's machine.
+timeline::Timeline simulated(const Problem& problem, const Config& config);
+
+// The seed's layer on four ranks.
+Problem seed_problem(const std::string& routing);
+
+// A layer about a sixteenth of that, with a row of half the length.
+Problem small_problem(const std::string& routing);
+
+}  // namespace fusescope::analysis
