@@ -8,11 +8,14 @@
 namespace fusescope::engine::sim {
 namespace {
 
-bool by_ready(const Config& config) {
-  return config.job_order == JobOrder::by_ready || config.study == Study::ideal_order;
+int token_of(const Rank& rank, int job) {
+  const Config& config = rank.world.config;
+  const bool by_ready =
+      config.job_order == JobOrder::by_ready || config.study == Study::ideal_order;
+  return by_ready ? rank.tables.job_order[job] : job;
 }
 
-// Waits for the K row blocks of a token; returns the one that became ready last.
+// Of a token's K row blocks the one that became ready last.
 int last_ready(const Rank& rank, int token) {
   int last = rank.row_block(token, 0);
   for (int k = 1; k < rank.world.shape.topk; ++k) {
@@ -60,8 +63,7 @@ Task push_job(Rank& rank, TrackId track, int job) {
   World& world = rank.world;
   Scheduler& scheduler = world.scheduler;
   Recorder& recorder = world.recorder;
-  rank.dispenser.take(job);
-  const int token = by_ready(world.config) ? rank.tables.job_order[job] : job;
+  const int token = token_of(rank, job);
   const int receiver = world.shape.source_rank(token);
 
   const Time waiting = scheduler.now();
@@ -109,7 +111,8 @@ Task run_jobs(Rank& rank, TrackId track) {
       break;
     }
     const Time claiming = scheduler.now();
-    const int token = by_ready(world.config) ? rank.tables.job_order[job] : job;
+    const int token = token_of(rank, job);
+    rank.dispenser.take(token);
     co_await scheduler.until(claiming + cost);
     world.recorder.slice(track, Kind::claim, claiming, scheduler.now(),
                          {.token = token, .index = job});

@@ -20,20 +20,22 @@ fs::path profiles_folder() {
          "profiles";
 }
 
-double read_number(const JsonReader& numbers, const ProfileNumber& number) {
-  const JsonReader entry = numbers.at(number.key);
+const std::vector<std::string> kProvenances = {"measured", "datasheet", "assumed", "fitted"};
+
+void read_number(const JsonReader& entry, const ProfileNumber& number, Profile& profile) {
   entry.only({"value", "unit", "provenance", "source"});
   const JsonReader unit = entry.at("unit");
   if (unit.as_string() != number.unit) {
     unit.refuse("\"" + unit.as_string() + "\" is not the unit of " + number.key,
                 std::string("\"") + number.unit + "\"");
   }
-  entry.at("provenance").as_choice({"measured", "datasheet", "assumed", "fitted"});
   const JsonReader source = entry.at("source");
   if (source.as_string().empty()) {
     source.refuse("is empty", "where the number comes from");
   }
-  return entry.at("value").as_number(number.least, number.most);
+  const std::size_t provenance = entry.at("provenance").as_choice(kProvenances);
+  profile.origins.push_back({static_cast<NumberProvenance>(provenance), source.as_string()});
+  profile.*number.member = entry.at("value").as_number(number.least, number.most);
 }
 
 ReferenceFigure read_figure(const JsonReader& figure) {
@@ -112,6 +114,10 @@ const std::vector<ProfileNumber>& profile_numbers() {
   return kNumbers;
 }
 
+const char* name(NumberProvenance provenance) {
+  return kProvenances[static_cast<std::size_t>(provenance)].c_str();
+}
+
 Profile load_profile(const std::string& name_or_path) {
   const std::string path = find_profile(name_or_path);
   const Json json = read_json_file(path);
@@ -130,7 +136,7 @@ Profile load_profile(const std::string& name_or_path) {
   }
   numbers.only(known);
   for (const ProfileNumber& number : profile_numbers()) {
-    profile.*number.member = read_number(numbers, number);
+    read_number(numbers.at(number.key), number, profile);
   }
 
   const JsonReader figures = document.at("reference_figures");

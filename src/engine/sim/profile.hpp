@@ -10,6 +10,12 @@ namespace fusescope::engine::sim {
 
 enum class NumberProvenance { measured, datasheet, assumed, fitted };
 
+// Where one number of a profile comes from.
+struct NumberOrigin {
+  NumberProvenance provenance = NumberProvenance::assumed;
+  std::string source;
+};
+
 // A figure that somebody published about this machine, to hold the model's prediction against.
 struct ReferenceFigure {
   std::string name;  // a name of figures.hpp
@@ -79,10 +85,11 @@ struct Profile {
 
   double jitter = 0;  // relative standard deviation of tile and copy times
 
+  std::vector<NumberOrigin> origins;  // one per row of profile_numbers()
   std::vector<ReferenceFigure> reference_figures;
 };
 
-// One row per number of a profile: what the reader, the writer of `calibrate` and the tests share.
+// One row per number of a profile: what readers, writers and tests of profiles share.
 struct ProfileNumber {
   const char* key;
   const char* unit;
@@ -91,6 +98,7 @@ struct ProfileNumber {
   double Profile::*member;
 };
 const std::vector<ProfileNumber>& profile_numbers();
+const char* name(NumberProvenance provenance);
 
 inline constexpr const char* kSeedProfile = "rtx-pro-5000-pcie5";
 

@@ -1,6 +1,7 @@
 #include "engine/sim/sim_engine.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -55,9 +56,9 @@ void stamp(timeline::Timeline& timeline, const RunRequest& request, const Profil
 std::uint64_t hash(const Profile& profile) {
   std::uint64_t value = 1469598103934665603ULL;
   for (const ProfileNumber& number : profile_numbers()) {
-    const std::string text = std::to_string(profile.*number.member);
-    for (const char letter : text) {
-      value = (value ^ static_cast<unsigned char>(letter)) * 1099511628211ULL;
+    std::uint64_t bits = std::bit_cast<std::uint64_t>(profile.*number.member);
+    for (int byte = 0; byte < 8; ++byte, bits >>= 8) {
+      value = (value ^ (bits & 0xFF)) * 1099511628211ULL;
     }
   }
   return value;

@@ -82,10 +82,10 @@ class Dispenser {
   int jobs() const { return static_cast<int>(claimed_.size()); }
   int claim() { return next_++; }  // at or beyond jobs(): none left
 
-  // The claimer takes the job: the check that no two do.
-  void take(int job) {
-    if (claimed_.at(static_cast<std::size_t>(job))++ != 0) {
-      throw CheckFailure("job " + std::to_string(job) + " is claimed twice");
+  // The claimer takes the token that its place in the job order stands for: the check that no two do.
+  void take(int token) {
+    if (claimed_.at(static_cast<std::size_t>(token))++ != 0) {
+      throw CheckFailure("the job of token " + std::to_string(token) + " is claimed twice");
     }
     ++taken_;
   }
@@ -94,7 +94,7 @@ class Dispenser {
  private:
   int next_ = 0;
   int taken_ = 0;
-  std::vector<std::uint8_t> claimed_;
+  std::vector<std::uint8_t> claimed_;  // [token]
 };
 
 // Counts this rank's completed pushes per receiver and chunk. The push that makes a count full is

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/sim/role_bench.hpp"
+#include "sim_run.hpp"
 
 namespace fusescope::engine::sim {
 namespace {
@@ -37,15 +38,9 @@ class Comparison {
   std::vector<double> errors_;
 };
 
-Problem problem_of(Shape shape) {
-  RoutingSpec routing;
-  routing.kind = RoutingKind::balanced;
-  return make_problem(shape, routing);
-}
-
 // 2048 tokens of 8 KiB, half of them remote, K=8.
 Problem seed_pair() {
-  return problem_of(load_shape("seed-tp2"));
+  return problem_of("seed-tp2", "balanced");
 }
 
 class H200Facts : public testing::Test {
@@ -104,19 +99,22 @@ TEST_F(H200Facts, JobsAlone) {
 // Kernel-only times of the grouped GEMMs.
 TEST_F(H200Facts, Gemms) {
   Shape shape = load_shape("seed-tp2");
-  const GemmTimes full = gemms_alone_us(problem_of(shape), profile_, TileShape::m128n256);
+  const GemmTimes full =
+      gemms_alone_us(problem_of(shape, "balanced"), profile_, TileShape::m128n256);
   comparison_.row("gate+up, 256 rows per expert [us]", 305, full.gemm_1_us);
   comparison_.row("down, 256 rows per expert [us]", 174, full.gemm_2_us);
 
   shape.tokens_per_rank /= 2;
-  const GemmTimes half = gemms_alone_us(problem_of(shape), profile_, TileShape::m128n256);
+  const GemmTimes half =
+      gemms_alone_us(problem_of(shape, "balanced"), profile_, TileShape::m128n256);
   comparison_.row("gate+up, 128 rows per expert [us]", 244, half.gemm_1_us);
   comparison_.row("down, 128 rows per expert [us]", 130, half.gemm_2_us);
 
   Shape dense = load_shape("seed-tp2");
   dense.experts = 8;
   dense.intermediate = 7168 / 2;
-  const GemmTimes large = gemms_alone_us(problem_of(dense), profile_, TileShape::m128n256);
+  const GemmTimes large =
+      gemms_alone_us(problem_of(dense, "balanced"), profile_, TileShape::m128n256);
   comparison_.row("8 x 2048 rows, 7168 x 4096 [us]", 1213, large.gemm_1_us);
   EXPECT_LT(comparison_.median(), 0.15);
   EXPECT_LT(comparison_.worst(), 0.30);

@@ -1,0 +1,177 @@
+// Every knob does what it should, and nothing where it should not.
+#include <gtest/gtest.h>
+
+#include "sim_run.hpp"
+
+namespace fusescope::engine::sim {
+namespace {
+
+class Knobs : public testing::Test {
+ protected:
+  double wall(const Config& config) const { return wall_us(problem_, config, profile_); }
+  timeline::Timeline timeline(const Config& config) const {
+    return timeline_of(problem_, config, profile_);
+  }
+  const Profile profile_ = load_profile(kSeedProfile);
+  const Problem problem_ = problem_of("seed-tp4", "uniform");
+  const Config base_;
+};
+
+TEST_F(Knobs, DispatchSplitHasAnInteriorOptimum) {
+  Config config;
+  std::vector<double> walls;
+  for (const int sms : {2, 12, 60}) {
+    config.dispatch_comm_sms = sms;
+    walls.push_back(wall(config));
+  }
+  EXPECT_LT(walls[1], 0.9 * walls[0]);
+  EXPECT_LT(walls[1], 0.9 * walls[2]);
+}
+
+TEST_F(Knobs, FewerDispatchSmsMeanMoreGateWait) {
+  Config few = base_;
+  few.dispatch_comm_sms = 4;
+  Config many = base_;
+  many.dispatch_comm_sms = 24;
+  EXPECT_GT(total_ns(timeline(few), Kind::gate_wait), total_ns(timeline(many), Kind::gate_wait));
+}
+
+TEST_F(Knobs, CombineSmsMatterMostWithoutAllHands) {
+  Config few = base_;
+  few.combine_comm_sms = 4;
+  Config many = base_;
+  many.combine_comm_sms = 16;
+  const double with_all_hands = wall(few) - wall(many);
+  few.all_hands = many.all_hands = false;
+  EXPECT_GT(wall(few) - wall(many), 500);
+  EXPECT_LT(std::abs(with_all_hands), 100);
+}
+
+TEST_F(Knobs, MoreTokensPerBlockMoveMoreWhereSmsAreFew) {
+  Config config = base_;
+  config.dispatch_comm_sms = 4;
+  config.tokens_per_block = 4;
+  const double four = wall(config);
+  config.tokens_per_block = 12;
+  EXPECT_LT(wall(config), 0.95 * four);
+}
+
+TEST_F(Knobs, SlotOrderMovesArrivalsOnly) {
+  Config interleaved = base_;
+  interleaved.slot_order = SlotOrder::interleave_sources;
+  Config rotated = base_;
+  rotated.slot_order = SlotOrder::rotate_from_self;
+  EXPECT_NE(wall(interleaved), wall(base_));
+  EXPECT_NE(wall(rotated), wall(base_));
+  EXPECT_NE(wall(rotated), wall(interleaved));
+}
+
+TEST_F(Knobs, SlowerLinksAreSlowerAndAHighCapIsNone) {
+  Config config = base_;
+  std::vector<double> walls;
+  for (const double gbps : {5.0, 15.0, 30.0, 1000.0}) {
+    config.link_gbps = gbps;
+    walls.push_back(wall(config));
+  }
+  EXPECT_GT(walls[0], walls[1]);
+  EXPECT_GT(walls[1], walls[2]);
+  EXPECT_GT(walls[2], walls[3]);
+  EXPECT_EQ(walls[3], wall(base_));
+  config.form = LayerForm::serial;
+  const double serial = wall(config);
+  config.link_gbps = 5;
+  EXPECT_GT(wall(config), serial);
+}
+
+TEST_F(Knobs, FusedActivationSavesItsPhase) {
+  Config config = base_;
+  config.activation = Activation::fused;
+  const timeline::Timeline fused = timeline(config);
+  EXPECT_EQ(count_of(fused, Kind::activation), 0);
+  EXPECT_EQ(count_of(timeline(base_), Kind::activation), 4);
+  EXPECT_LT(wall(config), wall(base_));
+}
+
+TEST_F(Knobs, NarrowTilesAreTwiceAsMany) {
+  Config config = base_;
+  config.tile = TileShape::m128n128;
+  const timeline::Timeline narrow = timeline(config);
+  const timeline::Timeline wide = timeline(base_);
+  EXPECT_EQ(narrow.wiring.n_tiles_1, 2 * wide.wiring.n_tiles_1);
+  EXPECT_EQ(count_of(narrow, Kind::mainloop), 2 * count_of(wide, Kind::mainloop));
+}
+
+TEST_F(Knobs, HostScheduleCostsItsDifference) {
+  Config config = base_;
+  config.schedule = ScheduleSite::host;
+  const double host = profile_.schedule_host + profile_.schedule_host_per_hit *
+                                                   static_cast<double>(problem_.shape.hits()) / 1e3;
+  EXPECT_NEAR(wall(config) - wall(base_), host - profile_.schedule_device, 0.01);
+}
+
+TEST_F(Knobs, WithoutAGraphEveryGapIsWider) {
+  Config config = base_;
+  config.graph = false;
+  const int gaps = 9;
+  EXPECT_NEAR(wall(config) - wall(base_),
+              gaps * (profile_.launch_gap_eager - profile_.launch_gap_graph) +
+                  profile_.schedule_device_eager - profile_.schedule_device,
+              0.05);
+}
+
+TEST_F(Knobs, WatermarkChunksSplitThePlanes) {
+  Config config = base_;
+  config.watermark_chunks = 4;
+  EXPECT_EQ(count_of(timeline(config), Kind::watermark), 4 * 4 * 4);
+  EXPECT_EQ(count_of(timeline(base_), Kind::watermark), 4 * 4);
+  EXPECT_NEAR(wall(config), wall(base_), 0.02 * wall(base_));
+  EXPECT_EQ(count_of(timeline(config), Kind::reduce), 4 * count_of(timeline(base_), Kind::reduce));
+  // Every chunk's election and watermark cost the job that wins it.
+  config.job_order = JobOrder::by_token;
+  const double split = wall(config);
+  config.watermark_chunks = 1;
+  EXPECT_NE(split, wall(config));
+}
+
+TEST_F(Knobs, StudiesTakeOneCostAwayAtATime) {
+  Config config = base_;
+  double last = 0;
+  for (const Study study : {Study::compute_all, Study::compute_split, Study::gates_open,
+                            Study::ideal_order, Study::full}) {
+    config.study = study;
+    const double now = wall(config);
+    EXPECT_GT(now, last);
+    last = now;
+  }
+}
+
+TEST_F(Knobs, ComputeOnlyKnowsNothingOfCommunication) {
+  Config compute = base_;
+  compute.study = Study::compute_all;
+  const double expected = wall(compute);
+  std::vector<Config> others(7, compute);
+  others[0].dispatch_comm_sms = 30;
+  others[1].combine_comm_sms = 5;
+  others[2].tokens_per_block = 4;
+  others[3].pull_order = PullOrder::by_token;
+  others[4].job_order = JobOrder::by_token;
+  others[5].all_hands = false;
+  others[6].link_gbps = 1;
+  for (const Config& other : others) {
+    EXPECT_EQ(wall(other), expected) << describe(other);
+  }
+}
+
+TEST_F(Knobs, SerialLayerKnowsNothingOfTheSplit) {
+  Config serial = base_;
+  serial.form = LayerForm::serial;
+  const double expected = wall(serial);
+  serial.dispatch_comm_sms = 40;
+  serial.combine = Combine::block_per_job;
+  serial.all_hands = false;
+  serial.pull_order = PullOrder::by_token;
+  EXPECT_EQ(wall(serial), expected);
+}
+
+}  // namespace
+}  // namespace fusescope::engine::sim
