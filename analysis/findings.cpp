@@ -225,16 +225,24 @@ std::string collective_reason(const Dependencies& dependencies, const StepDetail
   return text;
 }
 
-std::string gap_reason(const CriticalPath& path, const StepDetail& detail) {
-  const Segment& segment = path.segments[detail.longest];
-  const bool has_next = detail.longest + 1 < path.segments.size();
-  return fmt::format(
-      "{} on the path, the longest {}{}",
-      counted(static_cast<std::size_t>(detail.gaps) + detail.events.size(), "gap"),
-      spoken_us(segment.end_ns - segment.begin_ns),
-      has_next ? fmt::format(" before {} on rank {}", name(path.segments[detail.longest + 1].step),
-                             path.segments[detail.longest + 1].rank)
-               : " at the end");
+std::string gap_reason(const Dependencies& dependencies, const CriticalPath& path,
+                       const StepDetail& detail) {
+  const Segment& gap = path.segments[detail.longest];
+  std::string before = " at the end";
+  for (std::size_t i = detail.longest + 1; i < path.segments.size(); ++i) {
+    const Segment& next = path.segments[i];
+    if (next.event != kNone) {
+      const Event& event = dependencies.event(next.event);
+      before = fmt::format(
+          " before {} on rank {}",
+          timeline::is_stream_phase(event.kind) ? timeline::name(event.kind) : name(next.step),
+          next.rank);
+      break;
+    }
+  }
+  return fmt::format("{} on the path, the longest {}{}",
+                     counted(static_cast<std::size_t>(detail.gaps) + detail.events.size(), "gap"),
+                     spoken_us(gap.end_ns - gap.begin_ns), before);
 }
 
 }  // namespace
@@ -285,7 +293,7 @@ std::string reason(Step step, const Dependencies& dependencies, const CriticalPa
     case Step::reduce_scatter:
       return collective_reason(dependencies, detail);
     case Step::launch_gap:
-      return gap_reason(path, detail);
+      return gap_reason(dependencies, path, detail);
     case Step::gemm_1:
     case Step::gemm_2: {
       const auto tiles = std::count_if(detail.events.begin(), detail.events.end(), [&](EventId id) {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
-#include <functional>
 #include <initializer_list>
 #include <ostream>
 #include <string>
@@ -26,10 +26,11 @@ std::int64_t of_kind(const CriticalPath& path, Kind kind) {
   return path.by_kind[static_cast<std::size_t>(kind)];
 }
 
-std::int64_t of_steps(const CriticalPath& path, const std::vector<Step>& steps) {
+std::int64_t sum(const std::array<std::int64_t, kSteps>& by_step,
+                 std::initializer_list<Step> steps) {
   std::int64_t ns = 0;
   for (const Step step : steps) {
-    ns += path.by_step[static_cast<std::size_t>(step)];
+    ns += by_step[static_cast<std::size_t>(step)];
   }
   return ns;
 }
@@ -44,8 +45,8 @@ std::int64_t of_token(const CriticalPath& path, int token) {
 struct Point {
   InjectPoint point;
   const char* name;
-  std::vector<Step> steps;                                // it must be in these steps ...
-  std::function<std::int64_t(const CriticalPath&)> time;  // ... and this must have grown by it
+  std::int64_t (*at_point)(const CriticalPath&);  // the path's time at the very point ...
+  std::int64_t (*in_steps)(const CriticalPath&);  // ... and in the steps that it is part of
   std::vector<int> delays_us;
   bool one_token_per_block = false;
 };
@@ -53,49 +54,58 @@ std::ostream& operator<<(std::ostream& out, const Point& point) {
   return out << point.name;
 }
 
-const std::vector<Step> kDispatch = {Step::dispatch_head, Step::dispatch_order,
-                                     Step::dispatch_bandwidth};
-const std::vector<Step> kJobs = {Step::combine_work, Step::push_drain};
+// A longer dispatch also takes the place of tiles on the path that ran beside it. Those were not bound by
+// it before and are now; what it exposes grows by what it adds.
+std::int64_t exposed_dispatch(const CriticalPath& path) {
+  return sum(path.exposed_by_step,
+             {Step::dispatch_head, Step::dispatch_order, Step::dispatch_bandwidth});
+}
+std::int64_t jobs(const CriticalPath& path) {
+  return sum(path.by_step, {Step::combine_work, Step::push_drain});
+}
+std::int64_t watermark(const CriticalPath& path) {
+  return sum(path.by_step, {Step::watermark});
+}
 
 // A block that moves several tokens in step does not record which of them held it up: who was late is
 // asked of blocks that move one.
 const std::vector<Point> kPoints = {
     {InjectPoint::pull,
      "pull",
-     kDispatch,
      [](const CriticalPath& path) { return of_kind(path, Kind::pull); },
-     {20, 50, 100}},
+     exposed_dispatch,
+     {50, 100, 200}},
     {InjectPoint::scatter,
      "scatter",
-     kDispatch,
      [](const CriticalPath& path) { return of_kind(path, Kind::scatter); },
-     {20, 50, 100}},
+     exposed_dispatch,
+     {50, 100, 200}},
     {InjectPoint::job,
      "job",
-     kJobs,
      [](const CriticalPath& path) { return of_kind(path, Kind::sum); },
+     jobs,
      {50, 100, 200}},
     {InjectPoint::push,
      "push",
-     kJobs,
      [](const CriticalPath& path) { return of_kind(path, Kind::push); },
+     jobs,
      {50, 100, 200}},
     {InjectPoint::watermark,
      "watermark",
-     {Step::watermark},
      [](const CriticalPath& path) { return of_kind(path, Kind::watermark); },
+     watermark,
      {200, 400, 800}},
     {InjectPoint::source_rank,
      "source rank",
-     kDispatch,
      [](const CriticalPath& path) { return path.by_source_rank[kLateRank]; },
-     {20, 50, 100},
+     exposed_dispatch,
+     {50, 100, 200},
      true},
     {InjectPoint::token,
      "token",
-     kDispatch,
      [](const CriticalPath& path) { return of_token(path, kLateToken); },
-     {200, 400, 800},
+     exposed_dispatch,
+     {400, 800, 1600},
      true},
 };
 
@@ -120,17 +130,20 @@ class TruthTest : public testing::TestWithParam<Point> {
       const CriticalPath path_after = critical_path(after);
 
       const auto added = static_cast<double>(after.wall_ns() - before.wall_ns());
-      const auto grown = static_cast<double>(point.time(path_after) - point.time(path_before));
-      const auto in_steps = static_cast<double>(of_steps(path_after, point.steps) -
-                                                of_steps(path_before, point.steps));
+      const auto share = [&](std::int64_t (*time)(const CriticalPath&)) {
+        return static_cast<double>(time(path_after) - time(path_before)) / added;
+      };
+      const double at_point = share(point.at_point);
+      const double in_steps = share(point.in_steps);
       std::printf(
-          "  %-6s %-11s %4d us added %8.1f us of wall, %6.1f%% at its point, %6.1f%% in its "
-          "steps\n",
-          shape, point.name, delay_us, added / 1000, 100 * grown / added, 100 * in_steps / added);
+          "  %-5s %-11s %4d us adds %7.1f us of wall: at the point %5.1f%%, in its steps %5.1f%%\n",
+          shape, point.name, delay_us, added / 1000, 100 * at_point, 100 * in_steps);
       // A delay that overlap hides would prove nothing.
       EXPECT_GE(added, 0.5 * delay_us * 1000);
-      EXPECT_GE(grown, 0.95 * added);
-      EXPECT_GE(in_steps, 0.95 * added);
+      EXPECT_GE(at_point, 0.95);
+      EXPECT_GE(in_steps, 0.95);
+      // Beyond what was added by a tile: a block with one tile less may take over the path.
+      EXPECT_LE(in_steps, 1.15);
     }
   }
 };
