@@ -70,9 +70,7 @@ class InProcess : public Executor {
     }
     const MedianInterval interval = median_interval(trial.wall_us);
     trial.median_us = interval.median;
-    if (result.provenance == timeline::Provenance::measured) {
-      trial.half_ci_us = interval.half_width();
-    }
+    trial.half_ci_us = interval.half_width();
     if (analyse_ && result.timeline) {
       analyse_(*result.timeline, trial);
     }

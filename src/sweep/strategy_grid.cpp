@@ -30,14 +30,4 @@ std::unique_ptr<Strategy> make_grid(const SearchSpace& space) {
   return std::make_unique<Grid>(space);
 }
 
-std::unique_ptr<Strategy> make_strategy(const Search& search, const SearchSpace& space) {
-  switch (search.kind) {
-    case SearchKind::random:
-      return make_random(space, search.seed);
-    case SearchKind::grid:
-      break;
-  }
-  return make_grid(space);
-}
-
 }  // namespace fusescope::sweep

@@ -1,16 +1,16 @@
-#include <random>
 #include <unordered_map>
 
+#include "base/random.hpp"
 #include "sweep/strategy.hpp"
 
 namespace fusescope::sweep {
 namespace {
 
-// A shuffle that is drawn as it is needed: position i swaps with a random position from i on, and
-// only positions that have moved are stored.
-class Random : public Strategy {
+// A shuffle that is drawn as it is needed: position i swaps with a random position from i on, and only
+// positions that have moved are stored.
+class Shuffle : public Strategy {
  public:
-  Random(const SearchSpace& space, std::uint64_t seed) : space_(space), generator_(seed) {}
+  Shuffle(const SearchSpace& space, std::uint64_t seed) : space_(space), random_(seed) {}
 
   std::optional<Config> next() override {
     while (drawn_ < space_.size()) {
@@ -27,7 +27,8 @@ class Random : public Strategy {
  private:
   long long draw() {
     const long long here = drawn_++;
-    const long long there = here + below(space_.size() - here);
+    const auto rest = static_cast<std::uint64_t>(space_.size() - here);
+    const long long there = here + static_cast<long long>(random_.below(rest));
     const long long picked = value_at(there);
     moved_[there] = value_at(here);
     moved_.erase(here);
@@ -39,19 +40,8 @@ class Random : public Strategy {
     return found == moved_.end() ? position : found->second;
   }
 
-  // Uniform in [0, bound). The standard's distributions differ between libraries; this does not.
-  long long below(long long bound) {
-    const auto range = static_cast<std::uint64_t>(bound);
-    const std::uint64_t unbiased = generator_.max() - generator_.max() % range;
-    std::uint64_t drawn = generator_();
-    while (drawn >= unbiased) {
-      drawn = generator_();
-    }
-    return static_cast<long long>(drawn % range);
-  }
-
   const SearchSpace& space_;
-  std::mt19937_64 generator_;
+  Random random_;
   std::unordered_map<long long, long long> moved_;
   long long drawn_ = 0;
 };
@@ -59,7 +49,7 @@ class Random : public Strategy {
 }  // namespace
 
 std::unique_ptr<Strategy> make_random(const SearchSpace& space, std::uint64_t seed) {
-  return std::make_unique<Random>(space, seed);
+  return std::make_unique<Shuffle>(space, seed);
 }
 
 }  // namespace fusescope::sweep

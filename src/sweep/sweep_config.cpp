@@ -320,12 +320,4 @@ std::string hex(std::uint64_t value) {
   return fmt::format("{:016x}", value);
 }
 
-std::string hex_hash(const std::string& text) {
-  std::uint64_t state = 14695981039346656037ull;
-  for (const char character : text) {
-    state = (state ^ static_cast<unsigned char>(character)) * 1099511628211ull;
-  }
-  return hex(state);
-}
-
 }  // namespace fusescope::sweep

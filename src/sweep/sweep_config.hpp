@@ -63,8 +63,6 @@ SweepConfig parse_sweep_config(const Json& document, const std::string& file);
 // Two sweeps with equal identities (and equal problems and devices) can share a trial log.
 Json identity(const SweepConfig& config);
 
-// FNV-1a, as 16 hexadecimal digits.
-std::string hex_hash(const std::string& text);
-std::string hex(std::uint64_t value);
+std::string hex(std::uint64_t value);  // 16 hexadecimal digits
 
 }  // namespace fusescope::sweep

@@ -24,7 +24,7 @@ struct Trial {
   std::string source;           // "simulated on rtx-pro-5000-pcie5"; "" when it never ran
   std::vector<double> wall_us;  // samples, in order
   double median_us = 0;
-  double half_ci_us = 0;                   // of the median, 95%; 0 for a simulation
+  double half_ci_us = 0;                   // of the median, 95%; 0 for a simulation without jitter
   std::map<std::string, double> steps_us;  // critical path by step; sums to timeline_wall_us
   double timeline_wall_us = 0;             // of the iteration that steps_us partitions
   double exposed_us = 0;                   // exposed communication by critical path

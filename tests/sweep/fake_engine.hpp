@@ -32,7 +32,6 @@ class FakeEngine : public engine::Engine {
       misbehave(request.config);
     }
     engine::RunResult result;
-    result.provenance = provenance;
     result.source = "made up by a test";
     for (int i = 0; i < samples; ++i) {
       engine::Sample sample;
@@ -44,7 +43,6 @@ class FakeEngine : public engine::Engine {
 
   DeviceLimits device_{"fake device", 110, 101376};
   std::string identity_ = "fake device, no driver";
-  timeline::Provenance provenance = timeline::Provenance::simulated;
   int samples = 1;
   double spread_us = 0;
   std::function<void(const Config&)> misbehave;  // may throw or sleep

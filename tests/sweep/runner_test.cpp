@@ -64,8 +64,7 @@ TEST_F(RunnerTest, RunsEveryConfigOnceOnSeveralThreads) {
   EXPECT_TRUE(best->config.all_hands);
 }
 
-TEST_F(RunnerTest, MeasuredTrialsCarryTheMediansInterval) {
-  engine_.provenance = timeline::Provenance::measured;
+TEST_F(RunnerTest, TrialsCarryTheirMediansInterval) {
   engine_.samples = 21;
   engine_.spread_us = 2;
   run();

@@ -1,0 +1,76 @@
+// fusescope check: everything about a problem that can be checked without a GPU.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/common_options.hpp"
+#include "layer/check.hpp"
+
+namespace fusescope::cli {
+namespace {
+
+struct CheckOptions {
+  ProblemOptions problem;
+  ConfigOptions config;
+  bool json = false;
+};
+
+constexpr const char* kFooter =
+    "\nSchedule tables: the plain host loops against both Thrust builds, element by element, and "
+    "every\n"
+    "invariant. Dataflow: the real tables drive the layer in fp32 against a naive reference.\n"
+    "\nExamples:\n"
+    "  fusescope check --shape seed-tp4 --routing zipf:1.2\n"
+    "  fusescope check --shape olmoe-1b-7b --routing file:routing.npy#layer=3 --json";
+
+int execute(const CheckOptions& options) {
+  const Config config = options.config.config();
+  const Problem problem = options.problem.problem();
+  const std::vector<CheckResult> results = check_layer(problem, config);
+  const bool passed = !results.empty() && std::all_of(results.begin(), results.end(),
+                                                      [](const auto& each) { return each.passed; });
+  if (options.json) {
+    nlohmann::ordered_json checks = nlohmann::ordered_json::array();
+    for (const CheckResult& result : results) {
+      checks.push_back({{"name", result.name},
+                        {"passed", result.passed},
+                        {"detail", result.detail},
+                        {"seconds", result.seconds}});
+    }
+    const nlohmann::ordered_json document = {
+        {"problem", describe(problem)}, {"passed", passed}, {"checks", checks}};
+    std::printf("%s\n", document.dump(2).c_str());
+    return passed ? kFine : kCheckFailed;
+  }
+  std::printf("%s\n", describe(problem).c_str());
+  std::size_t width = 0;
+  for (const CheckResult& result : results) {
+    width = std::max(width, result.name.size());
+  }
+  for (const CheckResult& result : results) {
+    std::printf("%s  %-*s  %6.2f s  %s\n", result.passed ? "passed" : "FAILED",
+                static_cast<int>(width), result.name.c_str(), result.seconds,
+                result.detail.c_str());
+  }
+  return passed ? kFine : kCheckFailed;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Context& context) {
+  const auto options = std::make_shared<CheckOptions>();
+  CLI::App* command =
+      app.add_subcommand("check", "Check schedule tables and dataflow, without a GPU");
+  options->problem.add_to(*command);
+  options->config.add_to(*command);
+  command->add_flag("--json", options->json, "Print JSON instead of text");
+  command->footer(kFooter);
+  command->callback(
+      [options, &context] { context.selected = [options] { return execute(*options); }; });
+}
+
+}  // namespace fusescope::cli

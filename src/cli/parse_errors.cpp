@@ -1,0 +1,94 @@
+#include "cli/parse_errors.hpp"
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "base/suggest.hpp"
+
+namespace fusescope::cli {
+namespace {
+
+const CLI::App* parsed_subcommand(const CLI::App& app) {
+  const std::vector<const CLI::App*> given =
+      app.get_subcommands([](const CLI::App* each) { return each->parsed(); });
+  return given.empty() ? nullptr : given.front();
+}
+
+std::vector<std::string> subcommand_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(each->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+std::string unknown(const std::string& what, const std::string& given,
+                    const std::vector<std::string>& known) {
+  const std::string nearest = nearest_name(given, known);
+  return "unknown " + what + " \"" + given + "\"" +
+         (nearest.empty() ? "" : ", did you mean \"" + nearest + "\"?") +
+         "; accepted: " + spoken_list(known);
+}
+
+bool plain(const std::string& argument) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
+  return !argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos;
+}
+
+}  // namespace
+
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = parsed_subcommand(app);
+  const std::vector<std::string> left = app.remaining(true);
+  if (command == nullptr) {
+    if (left.empty()) {
+      return "no command is given; accepted: " + spoken_list(subcommand_names(app)) +
+             "; \"fusescope --help\" explains them";
+    }
+    const bool option = left.front().starts_with("-");
+    return unknown(option ? "option" : "command", left.front(),
+                   option ? option_names(app) : subcommand_names(app));
+  }
+  const std::string place = command->get_name() + ": ";
+  if (error.get_name() == "ExtrasError" && !left.empty()) {
+    if (left.front().starts_with("-")) {
+      const std::string given = left.front().substr(0, left.front().find('='));
+      return place + unknown("option", given, option_names(*command));
+    }
+    return place + "unexpected argument \"" + left.front() + "\"; \"fusescope " +
+           command->get_name() + " --help\" explains the command";
+  }
+  return place + error.what() + "; \"fusescope " + command->get_name() +
+         " --help\" explains the command";
+}
+
+std::string shell_line(int argc, char** argv) {
+  std::string line = "fusescope";
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (plain(argument)) {
+      line += " " + argument;
+      continue;
+    }
+    line += " '";
+    for (const char character : argument) {
+      line += character == '\'' ? std::string("'\\''") : std::string(1, character);
+    }
+    line += "'";
+  }
+  return line;
+}
+
+}  // namespace fusescope::cli

@@ -1,0 +1,74 @@
+#include "cli/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+namespace fusescope::cli {
+namespace {
+
+constexpr double kTerminalEvery = 0.1;  // [s]
+constexpr double kPlainEvery = 10;      // [s], besides every tenth of the trials
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<long long>(seconds + 0.5);
+  if (whole < 60) {
+    return fmt::format("{} s", whole);
+  }
+  if (whole < 3600) {
+    return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  }
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+}  // namespace
+
+std::string progress_text(const sweep::Progress& progress) {
+  std::string text = fmt::format("trial {}/{}", progress.done, progress.planned);
+  if (progress.best != nullptr) {
+    text += fmt::format(", best {:.1f} us", progress.best->median_us);
+  }
+  if (progress.failures > 0) {
+    text += fmt::format(", {} did not run", progress.failures);
+  }
+  if (progress.done < progress.planned) {
+    text += fmt::format(", {} left", duration(progress.seconds_left));
+  }
+  return text;
+}
+
+ProgressLine::ProgressLine(std::string what)
+    : what_(std::move(what)), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+ProgressLine::~ProgressLine() {
+  if (terminal_ && shown_) {
+    std::fputc('\n', stderr);
+  }
+}
+
+bool ProgressLine::is_due(const sweep::Progress& progress) {
+  const bool last = progress.done == progress.planned;
+  const double every = terminal_ ? kTerminalEvery : kPlainEvery;
+  const auto tenth = static_cast<int>(progress.done * 10 / std::max(1LL, progress.planned));
+  const bool due = last || !shown_ || progress.seconds - last_seconds_ >= every ||
+                   (!terminal_ && tenth != last_tenth_);
+  if (due) {
+    last_seconds_ = progress.seconds;
+    last_tenth_ = tenth;
+  }
+  return due;
+}
+
+void ProgressLine::show(const sweep::Progress& progress) {
+  if (!is_due(progress)) {
+    return;
+  }
+  shown_ = true;
+  const char* form = terminal_ ? "\r\033[K%s: %s" : "%s: %s\n";
+  std::fprintf(stderr, form, what_.c_str(), progress_text(progress).c_str());
+  std::fflush(stderr);
+}
+
+}  // namespace fusescope::cli

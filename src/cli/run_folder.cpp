@@ -1,0 +1,156 @@
+#include "cli/run_folder.hpp"
+
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "cli/files.hpp"
+#include "cli/version.hpp"
+#include "sweep/knob_json.hpp"
+#include "sweep/sweep_config.hpp"
+#include "timeline/store.hpp"
+
+namespace fusescope::cli {
+namespace {
+
+constexpr const char* kFormat = "fusescope-run";
+
+std::string problem_hash(const Problem& problem) {
+  return sweep::hex(hash(problem));
+}
+
+}  // namespace
+
+Run run_once(engine::Engine& engine, const engine::RunRequest& request) {
+  Run run;
+  run.result = engine.run(request);
+  std::vector<double> walls;
+  for (const engine::Sample& sample : run.result.samples) {
+    walls.push_back(sample.wall_us);
+  }
+  if (walls.empty()) {
+    throw CheckFailure("the engine returned no sample");
+  }
+  run.wall_us = sweep::median_interval(walls);
+  if (run.result.timeline) {
+    const std::string violation = timeline::check(*run.result.timeline);
+    if (!violation.empty()) {
+      throw CheckFailure("the recorded timeline breaks the event contract: " + violation);
+    }
+    run.attribution = analysis::attribute(*run.result.timeline);
+  }
+  return run;
+}
+
+Json run_document(const engine::Engine& engine, const engine::RunRequest& request, const Run& run,
+                  int attribution_rows) {
+  Json samples = Json::array();
+  for (const engine::Sample& sample : run.result.samples) {
+    samples.push_back(sample.wall_us);
+  }
+  Json document = {{"format", kFormat},
+                   {"version", 1},
+                   {"fusescope", version_line()},
+                   {"command", request.command},
+                   {"date", utc_now()},
+                   {"engine", engine.name()},
+                   {"device", engine.identity()},
+                   {"provenance", timeline::name(run.result.provenance)},
+                   {"source", run.result.source},
+                   {"problem", describe(*request.problem)},
+                   {"problem_hash", problem_hash(*request.problem)},
+                   {"config", Json::parse(sweep::to_json(request.config).dump())},
+                   {"seed", request.seed},
+                   {"wall_us",
+                    {{"median", run.wall_us.median},
+                     {"half_ci", run.wall_us.half_width()},
+                     {"samples", samples}}}};
+  if (run.attribution) {
+    document["attribution"] =
+        Json::parse(analysis::to_json(*run.attribution, *run.result.timeline, attribution_rows));
+  }
+  return document;
+}
+
+bool holds_run(const std::string& folder) {
+  return std::filesystem::is_regular_file(joined(folder, kRunFile));
+}
+
+void require_free(const std::string& folder, const engine::RunRequest& request, bool force) {
+  if (force || is_missing_or_empty(folder)) {
+    return;
+  }
+  const std::string accepted = "an empty or new folder, or --force";
+  if (!holds_run(folder)) {
+    throw InputError({"--out", folder, "holds other files", accepted});
+  }
+  const std::string file = joined(folder, kRunFile);
+  const Json document = read_json_file(file);
+  const JsonReader reader(file, document);
+  if (!reader.has("format") || reader.at("format").as_string() != kFormat) {
+    throw InputError({"--out", folder, "its run.json is not fusescope's", accepted});
+  }
+  Config config;
+  sweep::set_knobs(config, reader.at("config"));
+  const bool repeat = config == request.config &&
+                      reader.at("problem_hash").as_string() == problem_hash(*request.problem);
+  if (!repeat) {
+    throw InputError(
+        {"--out", folder,
+         "holds another run: " + reader.at("problem").as_string() + ", " + describe(config),
+         accepted});
+  }
+}
+
+void write_run(const std::string& folder, const Json& document, const Run& run) {
+  make_folder(folder, "--out");
+  if (run.result.timeline) {
+    timeline::save_timeline(*run.result.timeline, joined(folder, kTimelineFile));
+  } else {
+    std::filesystem::remove(
+        joined(folder, kTimelineFile));  // an earlier run's would be mistaken for it
+  }
+  write_text(joined(folder, kRunFile), document.dump(2) + "\n");
+}
+
+RunRecord read_run(const std::string& folder) {
+  const std::string file = joined(folder, kRunFile);
+  const Json document = read_json_file(file);
+  const JsonReader reader(file, document);
+  RunRecord record;
+  record.fusescope = reader.at("fusescope").as_string();
+  record.command = reader.at("command").as_string();
+  record.date = reader.at("date").as_string();
+  record.engine = reader.at("engine").as_string();
+  record.source = reader.at("source").as_string();
+  record.problem = reader.at("problem").as_string();
+  sweep::set_knobs(record.config, reader.at("config"));
+  record.median_us = reader.at("wall_us").at("median").as_number();
+  record.half_ci_us = reader.at("wall_us").at("half_ci").as_number();
+  return record;
+}
+
+std::string timeline_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (!fs::is_directory(path)) {
+    return path;  // the reader says what is wrong with it
+  }
+  for (const std::string& file :
+       {joined(path, kTimelineFile), joined(joined(path, kBestFolder), kTimelineFile)}) {
+    if (fs::is_regular_file(file)) {
+      return file;
+    }
+  }
+  throw InputError({path, "", "the folder holds no timeline.fst and no best/timeline.fst",
+                    "the folder of a run or of a sweep that ended, or a timeline's file"});
+}
+
+timeline::Timeline load_checked_timeline(const std::string& file) {
+  timeline::Timeline timeline = timeline::load_timeline(file);
+  const std::string violation = timeline::check(timeline);
+  if (!violation.empty()) {
+    throw CheckFailure(file + ": breaks the event contract: " + violation);
+  }
+  return timeline;
+}
+
+}  // namespace fusescope::cli

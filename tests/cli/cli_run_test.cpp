@@ -1,0 +1,88 @@
+#include "program.hpp"
+
+namespace fusescope::cli {
+namespace {
+
+using Run = test::ProgramTest;
+
+TEST_F(Run, PrintsWallStepsAndThatItIsSimulated) {
+  const test::Said said = fusescope("run --shape tiny.json --routing zipf:1.0 --engine sim");
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(said.err, "");
+  for (const char* part : {"tiny (R=2 T=64", "simulated on rtx-pro-5000-pcie5", "wall ",
+                           "critical path", "gemm 1", "exposed", "SM time"}) {
+    EXPECT_NE(said.out.find(part), std::string::npos) << said.out << "lacks " << part;
+  }
+}
+
+TEST_F(Run, JsonIsTheRunFile) {
+  const test::Said said =
+      fusescope("run --shape tiny.json --engine sim --set dispatch_comm_sms=8 --json --out r");
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(said.out, test::read_text(folder_ / "r/run.json"));
+  const Json run = said.json();
+  EXPECT_EQ(run["provenance"], "simulated");
+  EXPECT_EQ(run["config"]["dispatch_comm_sms"], 8);
+  EXPECT_GT(run["wall_us"]["median"].get<double>(), 0);
+  EXPECT_EQ(
+      run["command"],
+      "fusescope run --shape tiny.json --engine sim --set dispatch_comm_sms=8 --json --out r");
+  long long steps = 0;
+  for (const Json& step : run["attribution"]["critical_path"]["steps"]) {
+    steps += step["ns"].get<long long>();
+  }
+  EXPECT_EQ(steps, run["attribution"]["wall_ns"].get<long long>());
+}
+
+TEST_F(Run, ItsFolderServesTheOtherCommands) {
+  ASSERT_EQ(fusescope("run --shape tiny.json --engine sim --out r").code, 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "r/timeline.fst"));
+
+  const test::Said text = fusescope("attribute r");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("critical path"), std::string::npos);
+  EXPECT_EQ(fusescope("attribute r/timeline.fst").out, text.out);
+  EXPECT_GT(fusescope("attribute r --json").json()["wall_ns"].get<long long>(), 0);
+
+  EXPECT_EQ(fusescope("timeline r -o r.pftrace").code, 0);
+  EXPECT_GT(std::filesystem::file_size(folder_ / "r.pftrace"), 1000u);
+  EXPECT_EQ(fusescope("timeline r --format chrome -o chrome.json").code, 0);
+  EXPECT_TRUE(Json::accept(test::read_text(folder_ / "chrome.json")));
+
+  const test::Said report = fusescope("report r -o r-report");
+  EXPECT_EQ(report.code, 0) << report.err;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "r-report/report.html"));
+}
+
+TEST_F(Run, ARepeatReplacesItsFilesAndIsTheSame) {
+  ASSERT_EQ(fusescope("run --shape tiny.json --engine sim --out r").code, 0);
+  const std::string timeline = test::read_text(folder_ / "r/timeline.fst");
+  ASSERT_EQ(fusescope("run --shape tiny.json --engine sim --out r").code, 0);
+  EXPECT_EQ(test::read_text(folder_ / "r/timeline.fst"), timeline);
+}
+
+TEST_F(Run, TakesTheKnobsOfAnEarlierRun) {
+  ASSERT_EQ(fusescope("run --shape tiny.json --engine sim --set tokens_per_block=4 --out r").code,
+            0);
+  const test::Said said = fusescope(
+      "run --shape tiny.json --engine sim --config r/run.json --set combine_comm_sms=8 --json");
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(said.json()["config"]["tokens_per_block"], 4);
+  EXPECT_EQ(said.json()["config"]["combine_comm_sms"], 8);
+}
+
+TEST_F(Run, WithoutATraceThereIsNoAttribution) {
+  const test::Said said = fusescope("run --shape tiny.json --engine sim --no-trace --json --out r");
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_FALSE(said.json().contains("attribution"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "r/timeline.fst"));
+}
+
+TEST_F(Run, TheSerialLayerRuns) {
+  const test::Said said = fusescope("run --shape tiny.json --engine sim --set form=serial");
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_NE(said.out.find("all gather"), std::string::npos) << said.out;
+}
+
+}  // namespace
+}  // namespace fusescope::cli

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+#include "program.hpp"
+
+namespace fusescope::cli {
+namespace {
+
+using Sweep = test::ProgramTest;
+
+TEST_F(Sweep, LeavesLogTableWinnerAndReport) {
+  const test::Said said = fusescope("sweep sweep.json --out s --report");
+  ASSERT_EQ(said.code, 0) << said.err;
+  for (const char* part : {"simulated on rtx-pro-5000-pcie5", "rank", "vs best", "serial",
+                           "+ pull order", "Written: s/report.html"}) {
+    EXPECT_NE(said.out.find(part), std::string::npos) << said.out << "lacks " << part;
+  }
+  EXPECT_NE(said.err.find("trial 6/6"), std::string::npos) << said.err;
+  for (const char* file : {"trials.jsonl", "trials.csv", "sweep.json", "best/run.json",
+                           "best/timeline.fst", "best.pftrace", "report.html", "report.md"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "s" / file)) << file;
+  }
+  const std::string log = test::read_text(folder_ / "s/trials.jsonl");
+  EXPECT_GE(std::count(log.begin(), log.end(), '\n'), 1 + 6 + 5);
+  // Each trial's steps partition its iteration.
+  std::size_t begin = log.find('\n') + 1;
+  while (begin < log.size()) {
+    const std::size_t end = log.find('\n', begin);
+    const Json trial = Json::parse(log.substr(begin, end - begin));
+    double sum = 0;
+    for (const auto& [step, time] : trial["steps_us"].items()) {
+      sum += time.get<double>();
+    }
+    EXPECT_NEAR(sum, trial["timeline_wall_us"].get<double>(), 1e-6);
+    begin = end + 1;
+  }
+}
+
+TEST_F(Sweep, JsonAgreesWithTheLog) {
+  const test::Said said = fusescope("sweep sweep.json --out s --json");
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json result = said.json();
+  EXPECT_EQ(result["ending"], "complete");
+  EXPECT_EQ(result["ran"], 6);
+  EXPECT_EQ(result["ok"], 6);
+  EXPECT_GT(result["ladder"].size(), 4u);
+  EXPECT_EQ(result["ladder"][0]["label"], "serial");
+  const Json best = Json::parse(test::read_text(folder_ / "s/best/run.json"));
+  EXPECT_EQ(best["config"], result["best"]["config"]);
+  EXPECT_EQ(best["wall_us"]["median"], result["best"]["median_us"]);
+}
+
+TEST_F(Sweep, GoesOnByItselfAndSaysSo) {
+  ASSERT_EQ(fusescope("sweep sweep.json --out s --trials 2").code, 0);
+  const test::Said more = fusescope("sweep sweep.json --out s --resume --json");
+  ASSERT_EQ(more.code, 0) << more.err;
+  EXPECT_NE(more.err.find("Resuming: s/trials.jsonl holds"), std::string::npos) << more.err;
+  EXPECT_EQ(more.json()["found_in_log"], 2);
+  EXPECT_EQ(more.json()["ran"], 4);
+  const std::string log = test::read_text(folder_ / "s/trials.jsonl");
+  const test::Said again = fusescope("sweep sweep.json --out s --json");
+  EXPECT_EQ(again.json()["ran"], 0);
+  EXPECT_EQ(test::read_text(folder_ / "s/trials.jsonl"), log);
+}
+
+TEST_F(Sweep, RepairsALogThatWasCutOffAndSaysSo) {
+  ASSERT_EQ(fusescope("sweep sweep.json --out s").code, 0);
+  const std::string log = test::read_text(folder_ / "s/trials.jsonl");
+  test::write_text(folder_ / "s/trials.jsonl", log.substr(0, log.size() - 40));
+  const test::Said said = fusescope("sweep sweep.json --out s");
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_NE(said.err.find("cut off the last line"), std::string::npos) << said.err;
+}
+
+TEST_F(Sweep, WritesIllegalConfigsDown) {
+  test::write_text(folder_ / "wide.json", R"({"name": "wide", "shape": "tiny.json",
+    "engine": "sim", "axes": {"dispatch_comm_sms": [16, 500]}})");
+  const test::Said said = fusescope("sweep wide.json --out s");
+  EXPECT_EQ(said.code, 0) << said.err;
+  EXPECT_NE(said.out.find("1 x illegal: dispatch_comm_sms 500 leaves no compute SM"),
+            std::string::npos)
+      << said.out;
+}
+
+TEST_F(Sweep, AnInterruptLeavesAWholeLogAndCanGoOn) {
+  test::write_text(folder_ / "long.json", R"({"name": "long", "shape": "seed-tp4",
+    "engine": "sim", "axes": {"dispatch_comm_sms": [4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26],
+    "combine_comm_sms": [4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26]}})");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (::chdir(folder_.c_str()) != 0 || std::freopen(".stderr", "w", stderr) == nullptr ||
+        std::freopen(".stdout", "w", stdout) == nullptr) {
+      ::_exit(99);
+    }
+    ::execl(FUSESCOPE_BINARY, "fusescope", "sweep", "long.json", "--out", "s", nullptr);
+    ::_exit(99);
+  }
+  const auto logged = [&] {
+    const std::string log = test::read_text(folder_ / "s/trials.jsonl");
+    return std::count(log.begin(), log.end(), '\n') - 1;
+  };
+  int status = 0;
+  while (logged() < 2 && ::waitpid(child, &status, WNOHANG) == 0) {
+    ::usleep(10'000);
+  }
+  ASSERT_EQ(::kill(child, SIGINT), 0);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  const std::string err = test::read_text(folder_ / ".stderr");
+  ASSERT_TRUE(WIFEXITED(status)) << err;
+  EXPECT_EQ(WEXITSTATUS(status), 130) << err;
+  EXPECT_NE(err.find("Interrupted. The log is whole"), std::string::npos) << err;
+  const std::string log = test::read_text(folder_ / "s/trials.jsonl");
+  EXPECT_EQ(log.back(), '\n');
+  const auto found = logged();
+  EXPECT_LT(found, 144);
+  const test::Said more =
+      fusescope("sweep long.json --out s --json --trials " + std::to_string(found + 1));
+  EXPECT_EQ(more.json()["found_in_log"], found);
+  EXPECT_EQ(more.json()["ran"], 1);
+}
+
+}  // namespace
+}  // namespace fusescope::cli
