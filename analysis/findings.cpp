@@ -218,9 +218,11 @@ std::string collective_reason(const Dependencies& dependencies, const StepDetail
     }
     const std::string which =
         event.kind == Kind::barrier ? fmt::format("barrier {}: ", event.index) : "";
-    text += fmt::format("{}{}rank {} entered last, {} after the first", text.empty() ? "" : "; ",
-                        which, dependencies.rank_of(last),
-                        spoken_us(dependencies.event(last).begin_ns - first));
+    const std::int64_t spread = dependencies.event(last).begin_ns - first;
+    text += fmt::format("{}{}", text.empty() ? "" : "; ", which);
+    text += spread == 0 ? "all ranks entered together"
+                        : fmt::format("rank {} entered last, {} after the first",
+                                      dependencies.rank_of(last), spoken_us(spread));
   }
   return text;
 }
@@ -287,6 +289,12 @@ std::string reason(Step step, const Dependencies& dependencies, const CriticalPa
     case Step::final_reduce:
       return fmt::format("rank {} sums the planes of {}", most(detail.by_rank),
                          counted(path.by_rank.size(), "rank"));
+    case Step::copy_in:
+      return fmt::format("rank {} copies its tokens to where its peers can read them",
+                         most(detail.by_rank));
+    case Step::scatter_rows:
+      return fmt::format("rank {} copies every gathered row to its {} slots", most(detail.by_rank),
+                         dependencies.timeline().wiring.topk);
     case Step::ids_exchange:
     case Step::barrier:
     case Step::all_gather:

@@ -49,7 +49,7 @@ TEST(Summary, HeadlineSaysWhereTheNumbersComeFrom) {
 
 TEST(Summary, EveryExposedStepHasAReason) {
   for (const Finding& finding : attribute(timeline::tiny_layer()).findings) {
-    if (finding.exposed_ns > 0 && finding.step != Step::copy_in) {
+    if (finding.exposed_ns > 0) {
       EXPECT_FALSE(finding.reason.empty()) << name(finding.step);
     }
   }
