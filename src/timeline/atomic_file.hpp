@@ -1,7 +1,7 @@
 #pragma once
-// A file that appears whole or not at all: bytes go to a temporary file in the target's directory, which
-// replaces the target on commit(). Without commit() nothing that was there changes. A pipe or a device is
-// written to directly.
+// A file that appears whole or not at all: bytes go to a temporary file in the target's directory,
+// which replaces the target on commit(). Without commit() nothing that was there changes. A pipe or
+// a device is written to directly.
 
 #include <fstream>
 #include <string>

@@ -1,6 +1,7 @@
 #pragma once
-// Columns of integers as variable-length bytes: each value as the difference from a prediction, zigzag
-// folded, seven bits a byte. Every 64-bit value survives; reading never leaves the bytes that it was given.
+// Columns of integers as variable-length bytes: each value as the difference from a prediction,
+// zigzag folded, seven bits a byte. Every 64-bit value survives; reading never leaves the bytes
+// that it was given.
 
 #include <bit>
 #include <cstdint>

@@ -235,7 +235,9 @@ std::string check_inside_kernels(const Dependencies& dependencies) {
 std::int64_t tolerance_ns(const Timeline& timeline) {
   // The timer steps by 32 ns, and a warp may be held up between the two instructions.
   constexpr std::int64_t kRecordingDelayNs = 1000;
-  return static_cast<std::int64_t>(std::ceil(timeline.meta.clock_bound_ns)) +
+  constexpr double kMostBoundNs = 1e15;
+  return static_cast<std::int64_t>(
+             std::ceil(std::clamp(timeline.meta.clock_bound_ns, 0.0, kMostBoundNs))) +
          (timeline.meta.provenance == Provenance::measured ? kRecordingDelayNs : 0);
 }
 
@@ -280,6 +282,11 @@ std::string check_structure(const Timeline& timeline) {
 }
 
 std::string check_events(const Timeline& timeline) {
+  constexpr std::int64_t kMostNs = INT64_MAX / 4;  // sums of a few times do not overflow
+  if (timeline.begin_ns < -kMostNs || timeline.end_ns > kMostNs) {
+    return "the wall from " + std::to_string(timeline.begin_ns) + " to " +
+           std::to_string(timeline.end_ns) + " ns is longer than a clock can count";
+  }
   const std::int64_t tolerance = tolerance_ns(timeline);
   std::int64_t first = INT64_MAX;
   std::int64_t last = INT64_MIN;

@@ -1,6 +1,6 @@
-// Chrome trace event JSON ("Trace Event Format", the catapult project's public description): complete events
-// X with ts and dur in microseconds, flow events s, t, f bound to the slice that encloses them, counters C,
-// names and order of rows as metadata events M.
+// Chrome trace event JSON ("Trace Event Format", the catapult project's public description):
+// complete events X with ts and dur in microseconds, flow events s, t, f bound to the slice that
+// encloses them, counters C, names and order of rows as metadata events M.
 
 #include <fmt/format.h>
 
@@ -71,8 +71,11 @@ class ChromeWriter {
   }
 
   // "12.345": microseconds.
-  static std::string us(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
-  std::string at(std::int64_t time_ns) const { return us(time_ns - origin_); }
+  static std::string us(std::uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+  static std::uint64_t between(std::int64_t begin_ns, std::int64_t end_ns) {
+    return static_cast<std::uint64_t>(end_ns) - static_cast<std::uint64_t>(begin_ns);
+  }
+  std::string at(std::int64_t time_ns) const { return us(between(origin_, time_ns)); }
 
   void metadata(std::string_view what, int pid, int tid, const std::string& argument) {
     next_entry();
@@ -102,7 +105,7 @@ class ChromeWriter {
     next_entry();
     add(R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{)",
         name(event.kind), category(event.kind), timeline_.tracks[event.track].rank,
-        tids_[event.track], at(event.begin_ns), us(event.end_ns - event.begin_ns));
+        tids_[event.track], at(event.begin_ns), us(between(event.begin_ns, event.end_ns)));
     std::string_view comma;
     for (const Annotation& annotation : annotate(dependencies_, id)) {
       add("{}\"{}\":{}", comma, annotation.name, annotation.value);
@@ -111,7 +114,8 @@ class ChromeWriter {
     buffer_ += "}}";
   }
 
-  // A flow event belongs to the slice that encloses its time, so the end of a slice is its last nanosecond.
+  // A flow event belongs to the slice that encloses its time, so the end of a slice is its last
+  // nanosecond.
   std::int64_t time(const FlowStep& step) const {
     const Event& event = dependencies_.event(step.event);
     return step.at_end ? std::max(event.begin_ns, event.end_ns - 1) : event.begin_ns;

@@ -139,7 +139,8 @@ void Dependencies::index_events() {
       keep_latest(stage_ends_, where.rank, static_cast<int>(where.stage), id);
       if (what.kind == Kind::epilogue && where.stage == Stage::gemm_combine_push) {
         keep_latest(completing_, where.rank, what.row_block, id);
-      } else if (what.kind == Kind::watermark && what.index >= 0 && what.index < chunks) {
+      } else if (what.kind == Kind::watermark && what.index >= 0 && what.index < chunks &&
+                 what.peer >= 0 && what.peer < ranks_) {
         keep_only(watermarks_, where.rank, what.peer * chunks + what.index, id);
       } else if (what.token >= 0) {
         keep_only(by_token_[index_of(what.kind)], where.rank, what.token, id);

@@ -38,8 +38,7 @@ struct Track {
 // A slice covers the work or the wait from its begin to the moment the track goes on. Waits and
 // work alternate on a track without overlap; time between two slices of a track is idle.
 enum class Kind : std::uint8_t {
-  // Stream phases, in the order of an iteration. They tile the stream; what is between is launch
-  // gap.
+  // Stream phases, in the order of an iteration. They tile the stream; what is between is launch gap.
   ids_exchange,  // ends when every rank's ids are here
   schedule_build,
   barrier,  // [index: 0 entry, 1 after copy-in] begin = entered, end = left

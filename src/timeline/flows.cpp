@@ -78,7 +78,8 @@ class FlowFinder {
     }
   }
 
-  // Every block of the final reduce waits for every watermark: the arrow goes to the one that reduced last.
+  // Every block of the final reduce waits for every watermark: the arrow goes to the one that
+  // reduced last.
   void choose_reduce(EventId wait) {
     const EventId raised = binding_cause(wait);
     if (raised == kNone) {
@@ -104,8 +105,8 @@ class FlowFinder {
     return step.at_end ? event(step.event).end_ns : event(step.event).begin_ns;
   }
 
-  // Keeps the steps that exist and follow in time. On two tracks, "follow" means later: viewers do not
-  // know the order of two events at the same nanosecond.
+  // Keeps the steps that exist and follow in time. On two tracks, "follow" means later: viewers do
+  // not know the order of two events at the same nanosecond.
   void add(std::string_view name, EventId wait, std::vector<FlowStep> chain) {
     Flow flow{name, {}};
     bool crosses = false;

@@ -9,8 +9,8 @@ namespace fusescope::timeline {
 // The same bytes for the same content: no time, no name in the header.
 std::string gzip(std::string_view content);
 
-// Throws InputError naming `file` and the byte: not gzip, truncated, corrupt, something after the end, or
-// content beyond 1 GiB.
+// Throws InputError naming `file` and the byte: not gzip, truncated, corrupt, something after the
+// end, or content beyond 1 GiB.
 std::string gunzip(std::string_view bytes, const std::string& file);
 
 }  // namespace fusescope::timeline

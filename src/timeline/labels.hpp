@@ -12,11 +12,12 @@
 
 namespace fusescope::timeline {
 
-// "phase", "communication", "compute", "wait", "combine", "reduce": what an event is, for colours and filters.
+// "phase", "communication", "compute", "wait", "combine", "reduce": what an event is, for colours
+// and filters.
 std::string_view category(Kind kind);
 
-// What an event carries, each with a name that says what it is: the index of a mainloop is its n_tile, the
-// peer of a pull is its source_rank. A gate_wait also names the token that opened it.
+// What an event carries, each with a name that says what it is: the index of a mainloop is its
+// n_tile, the peer of a pull is its source_rank. A gate_wait also names the token that opened it.
 struct Annotation {
   std::string_view name;
   std::int64_t value = 0;

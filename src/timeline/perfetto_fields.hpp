@@ -1,9 +1,9 @@
 #pragma once
-// Field numbers of the parts of Perfetto's trace format that the writer uses, by message. They are those of
-// the public files protos/perfetto/trace/{trace,trace_packet}.proto, protos/perfetto/trace/track_event/
-// {track_event,track_descriptor,process_descriptor,thread_descriptor,counter_descriptor,
-// debug_annotation}.proto, protos/perfetto/trace/interned_data/interned_data.proto and
-// protos/perfetto/common/trace_attributes.proto (https://github.com/google/perfetto, read at ec5d16b14b74).
+// Field numbers of the parts of Perfetto's trace format that the writer uses, by message, from the
+// public files of https://github.com/google/perfetto (read at ec5d16b14b74), below protos/perfetto/:
+//   trace/trace.proto, trace/trace_packet.proto, trace/interned_data/interned_data.proto,
+//   trace/track_event/{track_event,track_descriptor,process_descriptor,thread_descriptor,
+//   counter_descriptor,debug_annotation}.proto, common/trace_attributes.proto
 
 #include <cstdint>
 #include <protozero/types.hpp>

@@ -1,6 +1,6 @@
-// Perfetto protobuf: a sequence of packets, first the names and the tracks, then per track its slices as
-// begin and end packets in nesting order (readers sort by time; at one nanosecond the order of the file
-// holds, which is why a track's packets stay in its own order).
+// Perfetto protobuf: a sequence of packets, first the names and the tracks, then per track its
+// slices as begin and end packets in nesting order (readers sort by time; at one nanosecond the
+// order of the file holds, which is why a track's packets stay in its own order).
 
 #include <algorithm>
 #include <cmath>
@@ -69,7 +69,7 @@ class PerfettoWriter {
 
  private:
   std::uint64_t at(std::int64_t time_ns) const {
-    return static_cast<std::uint64_t>(time_ns - origin_);
+    return static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(origin_);
   }
 
   // One packet: `fill` adds to it.
@@ -146,7 +146,8 @@ class PerfettoWriter {
     });
   }
 
-  // The first row says whether this was measured or simulated, and of what: one slice over the wall.
+  // The first row says whether this was measured or simulated, and of what: one slice over the
+  // wall.
   void write_run() {
     const std::string kind = std::string(name(timeline_.meta.provenance)) + " run";
     descriptor(kRootTrack, 0, [](auto& track) {
@@ -168,7 +169,8 @@ class PerfettoWriter {
     track_event(timeline_.end_ns, kRunTrack, pf::kSliceEnd, [](auto&) {});
   }
 
-  // A process per rank, a thread per block; a block with several lanes has one child track for each.
+  // A process per rank, a thread per block; a block with several lanes has one child track for
+  // each.
   void write_tracks() {
     const std::vector<std::uint32_t> order = reading_order(timeline_);
     int rank = -1;

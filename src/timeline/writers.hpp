@@ -1,9 +1,9 @@
 #pragma once
 // Timelines for viewers: one function per format, one table of formats.
 //
-// Writers take any timeline whose indices are safe (load_timeline's are); slices that overlap on a track are
-// drawn wrongly, so check() first what is not known to be sound. Times are relative to the timeline's
-// earliest event.
+// Writers take any timeline whose indices are safe (load_timeline's are); slices that overlap on a
+// track are drawn wrongly, so check() first what is not known to be sound. Times are relative to
+// the timeline's earliest event.
 
 #include <ostream>
 #include <span>
@@ -14,12 +14,12 @@
 
 namespace fusescope::timeline {
 
-// Perfetto protobuf (ui.perfetto.dev, trace_processor): process = rank, thread = block, lanes below their
-// block, flow arrows along the waits (flows.hpp), counter tracks.
+// Perfetto protobuf (ui.perfetto.dev, trace_processor): process = rank, thread = block, lanes below
+// their block, flow arrows along the waits (flows.hpp), counter tracks.
 void write_perfetto(const Timeline& timeline, std::ostream& out);
 
-// Chrome trace event JSON (ui.perfetto.dev, chrome://tracing, catapult): the same content, for tools that
-// read JSON. Times in microseconds with three decimals.
+// Chrome trace event JSON (ui.perfetto.dev, chrome://tracing, catapult): the same content, for
+// tools that read JSON. Times in microseconds with three decimals.
 void write_chrome(const Timeline& timeline, std::ostream& out);
 
 struct Format {

@@ -31,11 +31,10 @@ TEST(Chrome, ALayerOfTheSeedsSizeKeepsTheRules) {
 
 TEST(Chrome, TimesAreMicrosecondsWithThreeDecimals) {
   const std::string text = written(tiny_layer());
-  EXPECT_NE(
-      text.find(
-          R"({"ph":"X","name":"pull","cat":"communication","pid":0,"tid":3,"ts":0.400,"dur":0.020,"args":{"token":0,"source_rank":0}})"),
-      std::string::npos)
-      << text;
+  const std::string slice =
+      R"({"ph":"X","name":"pull","cat":"communication","pid":0,"tid":3,"ts":0.400,"dur":0.020,)"
+      R"("args":{"token":0,"source_rank":0}})";
+  EXPECT_NE(text.find(slice), std::string::npos) << text;
 }
 
 TEST(Chrome, TextOfAnyKindIsValidJson) {

@@ -34,7 +34,8 @@ TEST(Flows, AGateThatWaitedPointsBackToItsLastToken) {
   const Timeline timeline = tiny_layer();
   const Dependencies dependencies(timeline);
   const std::vector<Flow> flows = named(dependencies, "opens gate");
-  // Each of two compute blocks of two ranks waits for its first tile only: the rest opens meanwhile.
+  // Each of two compute blocks of two ranks waits for its first tile only: the rest opens
+  // meanwhile.
   ASSERT_EQ(flows.size(), 4u);
   for (const Flow& flow : flows) {
     EXPECT_EQ(kinds(dependencies, flow),

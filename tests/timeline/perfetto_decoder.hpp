@@ -1,6 +1,6 @@
 #pragma once
-// Reads Perfetto traces for tests, by the published field numbers, knowing nothing of the writer. A field
-// that it does not know is an error: the writer must not invent any.
+// Reads Perfetto traces for tests, by the published field numbers, knowing nothing of the writer. A
+// field that it does not know is an error: the writer must not invent any.
 
 #include <cstdint>
 #include <map>
@@ -42,8 +42,8 @@ struct DecodedTrace {
   std::map<std::string, std::string> attributes;
 };
 
-// Throws std::runtime_error on what a reader could not make sense of: an unknown field, a name that was
-// not interned before its use, a packet that refers to names but does not say so.
+// Throws std::runtime_error on what a reader could not make sense of: an unknown field, a name that
+// was not interned before its use, a packet that refers to names but does not say so.
 DecodedTrace decode_perfetto(std::string_view bytes);
 
 }  // namespace fusescope::timeline

@@ -1,4 +1,5 @@
-// Timelines of the simulator, through everything in this folder: sound, stored without loss, drawn by the rules.
+// Timelines of the simulator, through everything in this folder: sound, stored without loss, drawn
+// by the rules.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Stored timelines: lossless, compact, and no bytes whatever crash the reader or pass for another timeline.
+// Stored timelines: lossless, compact, and no bytes whatever crash the reader or pass for another
+// timeline.
 
 #include "timeline/store.hpp"
 
@@ -100,8 +101,10 @@ void jitter(Timeline& timeline) {
   for (std::size_t i = 0; i < timeline.events.size(); ++i) {
     Event& event = timeline.events[i];
     shift = i > 0 && event.track == timeline.events[i - 1].track ? shift : 0;
-    event.begin_ns += shift += random() % 1000;
-    event.end_ns += shift += random() % 1000;
+    shift += static_cast<std::int64_t>(random() % 1000);
+    event.begin_ns += shift;
+    shift += static_cast<std::int64_t>(random() % 1000);
+    event.end_ns += shift;
   }
 }
 
