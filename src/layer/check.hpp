@@ -18,7 +18,7 @@ struct CheckResult {
 
 // Tables of every rank and slot order (golden = Thrust C++ = Thrust OpenMP, and the invariants), then the
 // dataflow of every slot order with the config's other knobs. Checks that fail are results, not
-// exceptions.
+// exceptions; an impossible watermark_chunks is an InputError.
 std::vector<CheckResult> check_layer(const Problem& problem, const Config& config);
 
 }  // namespace fusescope

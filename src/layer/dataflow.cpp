@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/error.hpp"
 #include "layer/reference.hpp"
 
 namespace fusescope {
@@ -313,6 +314,10 @@ DataflowResult check_dataflow(const Problem& problem, const Config& config,
                               const std::vector<ScheduleTables>& tables,
                               const std::vector<double>& reference, DataflowSize size) {
   const Shape& shape = problem.shape;
+  if (config.watermark_chunks < 1 || config.watermark_chunks > shape.tokens_per_rank) {
+    throw InputError({"", "watermark_chunks", fmt::format("{}", config.watermark_chunks),
+                      fmt::format("1 to {}, the rows of a staging plane", shape.tokens_per_rank)});
+  }
   const LayerValues values = dataflow_values(problem, size);
   DataflowResult result{size, 0, 0, ""};
   std::vector<Receiver> receivers(shape.ranks,
@@ -337,6 +342,7 @@ DataflowResult check_dataflow(const Problem& problem, const Config& config,
 
 DataflowResult check_dataflow(const Problem& problem, const Config& config, DataflowSize size) {
   std::vector<ScheduleTables> tables;
+  tables.reserve(problem.shape.ranks);
   for (int rank = 0; rank < problem.shape.ranks; ++rank) {
     tables.push_back(build_tables_golden(problem.shape, problem.routing, config.slot_order, rank));
   }

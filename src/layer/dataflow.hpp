@@ -30,7 +30,7 @@ struct DataflowResult {
 inline constexpr double kDataflowTolerance = 2e-6;  // of both errors; fp32 gives about 1e-7
 
 // `tables`: one per rank. `reference`: reference_layer(problem, dataflow_values(...)), computed once for
-// several checks of one problem.
+// several checks of one problem. Throws InputError for watermark_chunks that no plane can have.
 DataflowResult check_dataflow(const Problem& problem, const Config& config,
                               const std::vector<ScheduleTables>& tables,
                               const std::vector<double>& reference, DataflowSize size);

@@ -82,7 +82,7 @@ void zipf(const Shape& shape, double alpha, std::uint64_t seed, std::vector<std:
   const std::vector<std::int32_t> by_popularity = shuffled_experts(shape.experts, expert_random);
   std::vector<std::uint64_t> popularity(shape.experts);
   for (int i = 0; i < shape.experts; ++i) {
-    popularity[i] = 1 + static_cast<std::uint64_t>(std::pow(i + 1.0, -alpha) * 0x1.0p32 + 0.5);
+    popularity[i] = 1 + std::llround(std::pow(i + 1.0, -alpha) * 0x1.0p32);
   }
   const std::uint64_t total = std::accumulate(popularity.begin(), popularity.end(), 0ull);
   std::vector<std::uint64_t> left;

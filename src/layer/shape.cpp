@@ -109,8 +109,7 @@ void validate(const Shape& shape, const std::string& file) {
                " experts, and a token goes to distinct experts",
            "an integer from 1 to " + std::to_string(shape.experts));
   }
-  const long long most_rows =
-      shape.hits() + static_cast<long long>(shape.experts) * (kRowBlock - 1);
+  const long long most_rows = shape.hits() + static_cast<long long>(shape.experts) * kRowBlock;
   if (most_rows > std::numeric_limits<std::int32_t>::max()) {
     refuse("tokens_per_rank",
            "ranks * tokens_per_rank * topk + padding is up to " + std::to_string(most_rows) +

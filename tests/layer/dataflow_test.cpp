@@ -81,6 +81,15 @@ TEST(Dataflow, HoldsForTheOtherKnobsToo) {
   }
 }
 
+TEST(Dataflow, RefusesChunksThatNoPlaneHas) {
+  const Problem problem = make_problem(test::small_shape(2, 25, 4, 2), parse_routing("uniform"));
+  Config config;
+  for (const int chunks : {0, -1, 26}) {
+    config.watermark_chunks = chunks;
+    EXPECT_THROW(check_dataflow(problem, config, kSize), InputError);
+  }
+}
+
 TEST(Dataflow, ResultsDoNotDependOnTheOrders) {
   const Problem problem = make_problem(test::small_shape(2, 64, 4, 2), parse_routing("uniform"));
   Config config;
