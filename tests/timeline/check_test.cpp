@@ -111,6 +111,29 @@ std::vector<Damage> damages() {
       Damage{"ReduceBeforeTheWatermark",
              [](Timeline& t) { find(t, Kind::reduce_wait, 0, 1).end_ns -= 15; },
              "before its cause: watermark with rank 0 on rank 1 gemm_combine_push"},
+      Damage{"WatermarkBeforeAPush",
+             [](Timeline& t) {
+               // The jobs of tokens 3 and 4 change places, and with them the ranks they go to.
+               for (Event& event : t.events) {
+                 if (t.tracks[event.track].stage == Stage::gemm_combine_push &&
+                     (event.token == 3 || event.token == 4)) {
+                   event.token = 7 - event.token;
+                   event.peer = static_cast<std::int16_t>(event.peer < 0 ? -1 : 1 - event.peer);
+                 }
+               }
+             },
+             "watermark with rank 0 begins before the push of token 3 ends"},
+      Damage{"ReduceWithoutWaiting",
+             [](Timeline& t) {
+               std::erase_if(t.events,
+                             [](const Event& event) { return event.kind == Kind::reduce_wait; });
+               for (Event& event : t.events) {
+                 if (event.kind == Kind::reduce && t.tracks[event.track].rank == 0) {
+                   event.begin_ns -= 20;
+                 }
+               }
+             },
+             "reduce begins before the watermark of rank 1 is visible"},
       Damage{"LostWatermark",
              [](Timeline& t) {
                std::erase_if(t.events,

@@ -75,9 +75,8 @@ std::string row_of(int rank, const std::string& title, int lane_of_child) {
 }
 
 struct FlowSeen {
-  std::uint64_t last_time = 0;
-  int steps = 0;
-  int ends = 0;
+  std::vector<std::string> steps;
+  bool ended = false;
 };
 
 }  // namespace
@@ -103,7 +102,8 @@ void expect_perfetto_rules(const Timeline& timeline) {
   std::map<std::uint64_t, std::uint64_t> track_time;
   std::vector<Slice> slices;
   std::size_t samples = 0;
-  for (const DecodedEvent& event : trace.events) {
+  std::vector<DecodedEvent> in_time = trace.events;
+  for (DecodedEvent& event : in_time) {
     ASSERT_TRUE(tracks.contains(event.track)) << "event on undeclared track " << event.track;
     const DecodedTrack& track = tracks.at(event.track);
     EXPECT_GE(event.time_ns, track_time[event.track]);
@@ -120,6 +120,7 @@ void expect_perfetto_rules(const Timeline& timeline) {
       ASSERT_FALSE(open[event.track].empty()) << "an end without a begin on " << track.name;
       const DecodedEvent begin = open[event.track].back();
       open[event.track].pop_back();
+      event.name = begin.name;
       if (track.tid < 0 && track.parent == 0) {
         continue;  // the row that says what was run
       }
@@ -138,25 +139,32 @@ void expect_perfetto_rules(const Timeline& timeline) {
   EXPECT_TRUE(slices == slices_of(timeline)) << "slices differ from the timeline's events";
   EXPECT_EQ(samples, samples_of(timeline));
 
-  // Readers follow flows in the order of time.
-  std::vector<DecodedEvent> in_time = trace.events;
+  // Readers follow flows in the order of time: that must be the order of the chain.
   std::stable_sort(in_time.begin(), in_time.end(),
                    [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
-  std::map<std::uint64_t, FlowSeen> flows;
+  std::map<std::uint64_t, FlowSeen> seen;
   for (const DecodedEvent& event : in_time) {
     for (std::uint64_t id : event.flows) {
-      EXPECT_EQ(flows[id].ends, 0) << "flow " << id << " goes on after its end";
-      ++flows[id].steps;
+      EXPECT_FALSE(seen[id].ended) << "flow " << id << " goes on after its end";
+      seen[id].steps.push_back(event.name);
     }
     for (std::uint64_t id : event.last_flows) {
-      EXPECT_GT(flows[id].steps, 0) << "flow " << id << " ends before it begins";
-      ++flows[id].ends;
+      EXPECT_FALSE(seen[id].ended) << "flow " << id << " ends twice";
+      seen[id].ended = true;
+      seen[id].steps.push_back(event.name);
     }
   }
-  for (const auto& [id, seen] : flows) {
-    EXPECT_EQ(seen.ends, 1) << "flow " << id;
+  const Dependencies dependencies(timeline);
+  const std::vector<Flow> flows = find_flows(dependencies);
+  ASSERT_EQ(seen.size(), flows.size());
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    std::vector<std::string> expected;
+    for (const FlowStep& step : flows[i].steps) {
+      expected.emplace_back(name(dependencies.event(step.event).kind));
+    }
+    EXPECT_EQ(seen[i + 1].steps, expected) << flows[i].name;
+    EXPECT_TRUE(seen[i + 1].ended) << flows[i].name;
   }
-  EXPECT_EQ(flows.size(), find_flows(Dependencies(timeline)).size());
 }
 
 void expect_chrome_rules(const Timeline& timeline) {
