@@ -22,7 +22,7 @@ namespace fusescope::kernels {
 // maps through the parameter's address.
 struct GroupedGemmArgs {
   CUtensorMap a;                    // [rows_capacity, K], box 64 x 128
-  CUtensorMap b;                    // [experts, N, K], box 64 x block_n (fused: 64 x block_n / 2)
+  CUtensorMap b;                    // [experts, N, K], box 64 x block_n / b_boxes
   CUtensorMap d;                    // [rows_capacity, N or N / 2], box 64 x 64
   const std::int32_t* expert_rows;  // [experts + 1] on the device
   std::int32_t experts;
@@ -30,7 +30,7 @@ struct GroupedGemmArgs {
   std::int32_t k_steps;      // ring stages per tile
   std::int32_t d_cols;       // columns of D
   std::int32_t up_offset;    // fused: first row of `up` in B (= N / 2)
-  std::int32_t block_group;  // row blocks whose N tiles are interleaved: 1 or 2
+  std::int32_t block_group;  // row blocks of one expert whose N tiles are interleaved, at least 1
 };
 
 // Shapes and device pointers of one grouped GEMM.

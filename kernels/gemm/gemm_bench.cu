@@ -1,18 +1,23 @@
 // gemm_bench: checks the grouped GEMM against the reference, then times it. Prints a table, and the
 // same numbers as JSON lines after it.
 //
-//   gemm_bench [filter]     filter: substring of "case variant", e.g. "down n256"
+//   gemm_bench [filter] [rest_ms]
+//     filter   substring of "case variant", e.g. "down n256"; "" is all
+//     rest_ms  pause before each batch, so that the power limit bites less (0: sustained load)
 //
 // Random data; several input sets in turn, together larger than the L2; batches of launches between
-// two events, so that launch gaps hide; median and spread over batches. The SM clock of each batch
-// is clock64 over globaltimer on every SM, before and after.
+// two events, so that launch gaps hide; median and spread over batches; the variants of a case take
+// turns, so that the clock's drift hits all of them alike. The SM clock of each batch is clock64
+// over globaltimer on every SM, before and after.
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gemm_launch.hpp"
@@ -34,6 +39,7 @@ namespace {
 constexpr int kSets = 2;
 constexpr int kBatch = 8;
 constexpr int kSamples = 15;
+constexpr int kWarmUps = 2;
 
 struct Case {
   const char* name;
@@ -85,8 +91,12 @@ struct Bench {
   Clock* before = nullptr;
   Clock* after = nullptr;
   double* sums = nullptr;
+  cudaEvent_t begin = nullptr;
+  cudaEvent_t end = nullptr;
 
   Bench() {
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
     CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
     before = device_alloc<Clock>(sms);
     after = device_alloc<Clock>(sms);
@@ -161,60 +171,102 @@ double error_of(const Bench& bench, const Case& c, const Loaded& l, const InputS
   return std::sqrt(sums[0] / sums[1]);
 }
 
-bool run(const Bench& bench, const Case& c, const Loaded& l, const fk::GemmVariant& v, int workers,
-         int group, std::string& json) {
+// One variant on one case: its arguments, and what was measured.
+struct Entry {
+  fk::GemmVariant variant;
+  int workers;
+  int group;
+  double error = 0;
   std::vector<fk::GroupedGemmArgs> args;
-  for (const InputSet& s : l.sets) {
-    args.push_back(
-        fk::make_grouped_gemm_args({l.rows, c.n, c.k, c.experts, s.a, s.b, s.d, l.expert_rows}, v));
-    args.back().block_group = group;
-  }
-  CHECK(cudaMemset(l.sets[0].d, 0xFF, l.rows * c.n * 2));
-  fk::launch_grouped_gemm(args[0], v, workers, nullptr);
-  CHECK(cudaDeviceSynchronize());
-  const double error = error_of(bench, c, l, l.sets[0]);
-
-  cudaEvent_t begin{}, end{};
-  CHECK(cudaEventCreate(&begin));
-  CHECK(cudaEventCreate(&end));
   std::vector<double> us;
   std::vector<double> ghz;
-  for (int sample = -2; sample < kSamples; ++sample) {  // two batches warm up
-    read_clocks<<<bench.sms, 1024>>>(bench.before);
-    CHECK(cudaEventRecord(begin));
-    for (int i = 0; i < kBatch; ++i)
-      fk::launch_grouped_gemm(args[i % kSets], v, workers, nullptr);
-    CHECK(cudaEventRecord(end));
-    read_clocks<<<bench.sms, 1024>>>(bench.after);
-    CHECK(cudaDeviceSynchronize());
-    float ms = 0;
-    CHECK(cudaEventElapsedTime(&ms, begin, end));
-    if (sample < 0)
-      continue;
-    us.push_back(ms * 1000.0 / kBatch);
-    ghz.push_back(bench.clock_ghz());
+};
+
+Entry prepare(const Bench& bench, const Case& c, const Loaded& l, const fk::GemmVariant& v,
+              int group) {
+  Entry entry{.variant = v, .workers = bench.sms, .group = group};
+  for (const InputSet& s : l.sets) {
+    entry.args.push_back(
+        fk::make_grouped_gemm_args({l.rows, c.n, c.k, c.experts, s.a, s.b, s.d, l.expert_rows}, v));
+    entry.args.back().block_group = group;
   }
-  CHECK(cudaEventDestroy(begin));
-  CHECK(cudaEventDestroy(end));
-  std::sort(us.begin(), us.end());
-  std::sort(ghz.begin(), ghz.end());
-  const double median = us[us.size() / 2];
-  const double clock = ghz[ghz.size() / 2];
+  CHECK(cudaMemset(l.sets[0].d, 0xFF, l.rows * c.n * 2));
+  fk::launch_grouped_gemm(entry.args[0], v, entry.workers, nullptr);
+  CHECK(cudaDeviceSynchronize());
+  entry.error = error_of(bench, c, l, l.sets[0]);
+  return entry;
+}
+
+void sample(const Bench& bench, Entry& entry, bool warm_up) {
+  read_clocks<<<bench.sms, 1024>>>(bench.before);
+  CHECK(cudaEventRecord(bench.begin));
+  for (int i = 0; i < kBatch; ++i) {
+    fk::launch_grouped_gemm(entry.args[i % kSets], entry.variant, entry.workers, nullptr);
+  }
+  CHECK(cudaEventRecord(bench.end));
+  read_clocks<<<bench.sms, 1024>>>(bench.after);
+  CHECK(cudaDeviceSynchronize());
+  if (warm_up)
+    return;
+  float ms = 0;
+  CHECK(cudaEventElapsedTime(&ms, bench.begin, bench.end));
+  entry.us.push_back(ms * 1000.0 / kBatch);
+  entry.ghz.push_back(bench.clock_ghz());
+}
+
+bool print(const Bench& bench, const Case& c, const Loaded& l, Entry& entry, std::string& json) {
+  std::sort(entry.us.begin(), entry.us.end());
+  std::sort(entry.ghz.begin(), entry.ghz.end());
+  const double median = entry.us[entry.us.size() / 2];
+  const double clock = entry.ghz[entry.ghz.size() / 2];
   const double tflops = 2.0 * l.rows * c.n * c.k / median * 1e-6;
   const double peak = bench.sms * 4096.0 * clock * 1e-3;  // dense bf16: 4096 FLOP per SM and cycle
-  const bool ok = error <= 4e-3;
+  const bool ok = entry.error <= 4e-3;
+  const std::string name = fk::to_string(entry.variant);
   std::printf("%-14s %-22s %4d %5d %9.1f %9.1f %9.1f %8.1f %6.3f %6.1f%% %.2e %s\n", c.name,
-              fk::to_string(v).c_str(), workers, group, median, us.front(), us.back(), tflops,
-              clock, 100 * tflops / peak, error, ok ? "ok" : "WRONG");
+              name.c_str(), entry.workers, entry.group, median, entry.us.front(), entry.us.back(),
+              tflops, clock, 100 * tflops / peak, entry.error, ok ? "ok" : "WRONG");
   std::fflush(stdout);
   char line[512];
   std::snprintf(line, sizeof(line),
                 "{\"case\":\"%s\",\"variant\":\"%s\",\"workers\":%d,\"block_group\":%d,"
                 "\"median_us\":%.2f,\"min_us\":%.2f,\"max_us\":%.2f,\"samples\":%d,\"batch\":%d,"
                 "\"tflops\":%.1f,\"sm_ghz\":%.3f,\"of_clock\":%.4f,\"rel_error\":%.3e}\n",
-                c.name, fk::to_string(v).c_str(), workers, group, median, us.front(), us.back(),
-                kSamples, kBatch, tflops, clock, tflops / peak, error);
+                c.name, name.c_str(), entry.workers, entry.group, median, entry.us.front(),
+                entry.us.back(), kSamples, kBatch, tflops, clock, tflops / peak, entry.error);
   json += line;
+  return ok;
+}
+
+bool run(const Bench& bench, const Case& c, const std::string& filter, int rest_ms,
+         std::string& json) {
+  std::vector<Entry> entries;
+  Loaded loaded;
+  for (const fk::GemmVariant& v : fk::kGemmVariants) {
+    const std::string name = std::string(c.name) + " " + fk::to_string(v);
+    if (v.epilogue != c.epilogue || name.find(filter) == std::string::npos)
+      continue;
+    if (loaded.sets.empty())
+      loaded = load(c);
+    for (const int group : {1, 2, 4}) {
+      if (v.cluster > 1 && group > 1)
+        continue;  // clusters have an order of their own
+      if (group > 1 && group > c.rows_per_expert / fk::kBlockRows)
+        continue;
+      entries.push_back(prepare(bench, c, loaded, v, group));
+    }
+  }
+  for (int i = -kWarmUps; i < kSamples; ++i) {
+    for (Entry& entry : entries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(rest_ms));
+      sample(bench, entry, i < 0);
+    }
+  }
+  bool ok = true;
+  for (Entry& entry : entries)
+    ok &= print(bench, c, loaded, entry, json);
+  if (!loaded.sets.empty())
+    unload(loaded);
   return ok;
 }
 
@@ -222,6 +274,7 @@ bool run(const Bench& bench, const Case& c, const Loaded& l, const fk::GemmVaria
 
 int main(int argc, char** argv) {
   const std::string filter = argc > 1 ? argv[1] : "";
+  const int rest_ms = argc > 2 ? std::atoi(argv[2]) : 0;
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     std::fprintf(stderr, "gemm_bench: no CUDA device\n");
@@ -232,21 +285,8 @@ int main(int argc, char** argv) {
   bool ok = true;
   std::printf("%-14s %-22s %4s %5s %9s %9s %9s %8s %6s %7s %8s\n", "case", "variant", "sms",
               "group", "median us", "min", "max", "TFLOP/s", "GHz", "of clk", "error");
-  for (const Case& c : kCases) {
-    Loaded loaded;
-    for (const fk::GemmVariant& v : fk::kGemmVariants) {
-      const std::string name = std::string(c.name) + " " + fk::to_string(v);
-      if (v.epilogue != c.epilogue || name.find(filter) == std::string::npos)
-        continue;
-      if (loaded.sets.empty())
-        loaded = load(c);
-      for (const int group : {1, 2}) {
-        ok &= run(bench, c, loaded, v, bench.sms, group, json);
-      }
-    }
-    if (!loaded.sets.empty())
-      unload(loaded);
-  }
+  for (const Case& c : kCases)
+    ok &= run(bench, c, filter, rest_ms, json);
   std::printf("%s", json.c_str());
   return ok ? 0 : 1;
 }

@@ -1,6 +1,7 @@
-// Consumer role: two warpgroups, 64 rows of the tile each. Both read the same ring stages, keep
-// their accumulators in registers, and hand finished output to the storer through shared memory in
-// chunks of 64 x 64.
+// Consumer role: two warpgroups, 64 rows of the tile each. Both read the same ring stages and keep
+// their accumulators in registers. A finished tile is rounded to bf16, which halves it, and handed to
+// the storer through shared memory in chunks of 64 x 64: at once, or (deferred variants) chunk by
+// chunk under the next tile's multiplication.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -9,6 +10,7 @@
 
 #include "gemm_args.hpp"
 #include "gemm_hooks.cuh"
+#include "gemm_schedule.cuh"
 #include "gemm_smem.cuh"
 #include "wgmma.cuh"
 
@@ -23,68 +25,87 @@ __device__ inline std::uint32_t pack_bf16(float low, float high) {
   return reinterpret_cast<const std::uint32_t&>(pair);
 }
 
-template <GemmVariant V>
+template <GemmVariant V, class Probe>
 class Consumer {
  public:
   static constexpr int kAccumulators = V.block_n / 2;
+  static constexpr int kChunks = V.out_cols() / kStagedCols;
+  static constexpr int kChunkWords = kConsumerRows * kStagedCols / 2 / 128;  // per thread
 
-  __device__ Consumer(GemmSmem<V> smem, int group)
-      : smem_(smem), control_(smem.control()), group_(group) {}
-
-  // Lets the first warpgroup get V.head_start stages ahead.
-  __device__ void start() {
-    if constexpr (V.head_start > 0) {
-      if (group_ == 1)
-        wait_phase(control_.head_start, 0);
-    }
-  }
+  __device__ Consumer(GemmSmem<V> smem, Probe& probe, int group)
+      : smem_(smem), control_(smem.control()), probe_(probe), group_(group) {}
 
   // The next tile, once its first stage is full. The stage is not consumed.
   __device__ TileHeader next_tile() {
     wait_phase(control_.full[cursor_.slot], cursor_.parity);
-    return control_.stage_tile[cursor_.slot];
+    // Read by the lane that later releases the slot, so that the release covers the read.
+    TileHeader tile{};
+    if (lane() == 0)
+      tile = control_.stage_tile[cursor_.slot];
+    tile.row_block = __shfl_sync(~0u, tile.row_block, 0);
+    tile.n_tile = __shfl_sync(~0u, tile.n_tile, 0);
+    return tile;
   }
 
   // acc = A * B^T over all k. Always keeps one group of wgmma in flight: a stage is released when
-  // the group after it has been issued and its own has finished.
+  // the group after it has been issued and its own has finished. Writes the previous tile's output
+  // on the way, if that was deferred.
   __device__ void multiply(int k_steps, float (&acc)[kAccumulators]) {
-    issue_step(acc, 0);
-    int previous = cursor_.slot;
-    cursor_.advance();
-    for (int k = 1; k < k_steps; ++k) {
-      wait_phase(control_.full[cursor_.slot], cursor_.parity);
+    constexpr int kFirst = V.deferred ? kChunks : 1;
+#pragma unroll
+    for (int k = 0; k < kFirst; ++k) {
+      if (k < k_steps)
+        issue_step(acc, k > 0);
+      if (V.deferred && has_output_)
+        write_chunk(k);
+      if (k < k_steps)
+        finish_step(k > 0);
+    }
+    if (V.deferred && has_output_)
+      end_output();
+    for (int k = kFirst; k < k_steps; ++k) {
       issue_step(acc, 1);
-      wgmma::wait<1>();
-      release(previous);
-      previous = cursor_.slot;
-      cursor_.advance();
+      finish_step(true);
     }
     wgmma::wait<0>();
     wgmma::pin(acc);
-    release(previous);
+    release(previous());
   }
 
-  __device__ void write(const TileHeader& tile, const float (&acc)[kAccumulators]) {
-    constexpr int kChunks = V.out_cols() / kStagedCols;
+  // Takes the accumulators over as output of `tile`.
+  __device__ void keep(const TileHeader& tile, const float (&acc)[kAccumulators]) {
 #pragma unroll
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
-      wait_free(control_.drained[group_][chunk_.slot], chunk_.parity);
-      fill_chunk(chunk, acc);
-      hand_over(tile);
-    }
+    for (int i = 0; i < kChunks * kChunkWords; ++i)
+      output_[i] = output_pair(acc, 2 * i);
+    output_tile_ = tile;
+    has_output_ = true;
+  }
+
+  // Writes kept output now. All warps of the warpgroup take this path together: a chunk's buffer
+  // comes back only when every warp has written the chunks before it.
+  __device__ void flush() {
+    if (!has_output_)
+      return;
+#pragma unroll
+    for (int chunk = 0; chunk < kChunks; ++chunk)
+      write_chunk(chunk);
+    end_output();
   }
 
   __device__ void stop() {
-    if constexpr (V.head_start > 0) {
-      if (steps_to_start_ > 0)
-        give_start();
-    }
+    flush();
     wait_free(control_.drained[group_][chunk_.slot], chunk_.parity);
     hand_over({kStop, 0});
   }
 
+  __device__ void record(ProbePoint point, const TileHeader& tile) {
+    if (group_ == 0 && threadIdx.x % 128 == 0)
+      probe_.record(point, tile.row_block, tile.n_tile);
+  }
+
  private:
   __device__ void issue_step(float (&acc)[kAccumulators], int accumulate) {
+    wait_phase(control_.full[cursor_.slot], cursor_.parity);
     const std::uint64_t a =
         wgmma::descriptor(smem_.a_stage(cursor_.slot) + group_ * kConsumerRows * V.block_k * 2);
     const std::uint64_t b = wgmma::descriptor(smem_.b_stage(cursor_.slot));
@@ -97,37 +118,56 @@ class Consumer {
     }
     wgmma::commit();
     wgmma::pin(acc);
-    if constexpr (V.head_start > 0) {
-      if (--steps_to_start_ == 0)
-        give_start();
-    }
   }
 
-  __device__ void give_start() {
-    if (group_ == 0 && threadIdx.x % 128 == 0)
-      arrive(control_.head_start);
+  __device__ void finish_step(bool release_previous) {
+    if (release_previous) {
+      wgmma::wait<1>();
+      release(previous());
+    }
+    cursor_.advance();
+  }
+
+  __device__ int previous() const {
+    return (cursor_.slot == 0 ? V.stages : cursor_.slot) - 1;
   }
 
   // Per warp, not per thread: wgmma::wait is warp-wide, and the copy that refills the stage is
-  // ordered behind the wgmma reads of all warps by this barrier.
+  // ordered behind the wgmma reads of all warps by this barrier. In a cluster the refill may come
+  // from either block, so both are told. The other block reads nothing that this thread wrote, and
+  // the wgmma reads are complete: its arrival may be relaxed, which spares a cluster-wide fence.
   __device__ void release(int slot) {
     if (lane() == 0)
       arrive(control_.empty[slot]);
+    if constexpr (V.cluster > 1) {
+      if (lane() == 1) {
+        auto* other = static_cast<std::uint64_t*>(
+            __cluster_map_shared_rank(&control_.empty[slot], cluster_rank<V>() ^ 1));
+        ptx::mbarrier_arrive(ptx::sem_relaxed, ptx::scope_cluster, ptx::space_cluster, other, 1);
+      }
+    }
   }
 
   // Columns [64 * chunk, 64 * chunk + 64) of this warpgroup's rows, in the 128-byte swizzle that
   // the output's tensor map expects: 16-byte unit u of row r sits at unit u ^ (r % 8). The eight
   // rows that a warp writes at once then fall into different banks.
-  __device__ void fill_chunk(int chunk, const float (&acc)[kAccumulators]) {
+  __device__ void write_chunk(int chunk) {
+    wait_free(control_.drained[group_][chunk_.slot], chunk_.parity);
     const int row = warp() * 16 + lane() / 4;
     unsigned char* line = smem_.chunk(group_, chunk_.slot) + row * 128 + lane() % 4 * 4;
 #pragma unroll
     for (int unit = 0; unit < kStagedCols / 8; ++unit) {
       unsigned char* at = line + ((unit ^ (row % 8)) * 16);
-      const int i = (chunk * (kStagedCols / 8) + unit) * 4;
-      *reinterpret_cast<std::uint32_t*>(at) = output_pair(acc, i);
-      *reinterpret_cast<std::uint32_t*>(at + 8 * 128) = output_pair(acc, i + 2);
+      const int i = chunk * kChunkWords + unit * 2;
+      *reinterpret_cast<std::uint32_t*>(at) = output_[i];
+      *reinterpret_cast<std::uint32_t*>(at + 8 * 128) = output_[i + 1];
     }
+    hand_over(output_tile_);
+  }
+
+  __device__ void end_output() {
+    has_output_ = false;
+    record(ProbePoint::kEpilogueEnd, output_tile_);
   }
 
   __device__ static std::uint32_t output_pair(const float (&acc)[kAccumulators], int i) {
@@ -161,32 +201,32 @@ class Consumer {
 
   GemmSmem<V> smem_;
   GemmControl& control_;
+  Probe& probe_;
   int group_;
   RingCursor<V.stages> cursor_;
   RingCursor<kStagedPerConsumer> chunk_;
-  int steps_to_start_ = V.head_start;
+  std::uint32_t output_[kChunks * kChunkWords];  // bf16 pairs of the tile that is to be written
+  TileHeader output_tile_{};
+  bool has_output_ = false;
 };
 
 template <GemmVariant V, class Probe>
 __device__ inline void consume_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem, Probe& probe,
                                      int group) {
-  const bool recorder = group == 0 && threadIdx.x % 128 == 0;
-  Consumer<V> consumer(smem, group);
-  float acc[Consumer<V>::kAccumulators];
+  Consumer<V, Probe> consumer(smem, probe, group);
+  float acc[Consumer<V, Probe>::kAccumulators];
 
-  consumer.start();
   for (;;) {
     const TileHeader tile = consumer.next_tile();
     if (tile.row_block == kStop)
       break;
-    if (recorder)
-      probe.record(ProbePoint::kMainloopBegin, tile.row_block, tile.n_tile);
+    consumer.record(ProbePoint::kMainloopBegin, tile);
     consumer.multiply(args.k_steps, acc);
-    if (recorder)
-      probe.record(ProbePoint::kMainloopEnd, tile.row_block, tile.n_tile);
-    consumer.write(tile, acc);
-    if (recorder)
-      probe.record(ProbePoint::kEpilogueEnd, tile.row_block, tile.n_tile);
+    consumer.record(ProbePoint::kMainloopEnd, tile);
+    if (V.cluster == 1 || tile.n_tile != kNoOutput)
+      consumer.keep(tile, acc);
+    if constexpr (!V.deferred)
+      consumer.flush();
   }
   consumer.stop();
 }

@@ -28,7 +28,8 @@ enum class ProbePoint {
   kGateEnd,        // producer: the gate is open, loads begin
   kMainloopBegin,  // first consumer warpgroup: the tile's first stage is full
   kMainloopEnd,    // first consumer warpgroup: accumulators are final
-  kEpilogueEnd,    // first consumer warpgroup: the last chunk is staged in shared memory
+  kEpilogueEnd,    // first consumer warpgroup: the last chunk is staged in shared memory. Often
+                   // after kMainloopBegin of the next tile, under which the output is written
   kStored,         // the thread that signals: the tile is in global memory
 };
 

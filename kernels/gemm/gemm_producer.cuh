@@ -1,45 +1,15 @@
 // Producer role: one warp walks the block's tiles in slot order and fills the ring. Its first lane
-// asks the gate and issues the bulk tensor copies; all lanes together look up experts.
+// asks the gate and issues the bulk tensor copies.
 #pragma once
 
 #include <cstdint>
 
 #include "gemm_args.hpp"
 #include "gemm_hooks.cuh"
+#include "gemm_schedule.cuh"
 #include "gemm_smem.cuh"
 
 namespace fusescope::kernels {
-
-struct TileCoord {
-  int row_block;
-  int n_tile;
-};
-
-// Tiles in slot order: all N tiles of a row block in a row, or of a pair of row blocks interleaved,
-// so that the two blocks of one expert read the same weights at the same time.
-__device__ inline TileCoord tile_coord(int tile, int row_blocks, const GroupedGemmArgs& args) {
-  if (args.block_group == 1)
-    return {tile / args.n_tiles, tile % args.n_tiles};
-  const int per_group = 2 * args.n_tiles;
-  const int first = tile / per_group * 2;
-  const int within = tile % per_group;
-  if (first + 1 == row_blocks)
-    return {first, within};
-  return {first + within % 2, within / 2};
-}
-
-// Expert that owns `row`, by the whole warp: each lane tests the end of one expert. Starts at an
-// expert that is not behind the answer; empty experts end where they start and are passed over.
-__device__ inline int expert_of_row(const GroupedGemmArgs& args, int row, int start) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  for (int base = start;; base += 32) {
-    const int expert = base + lane;
-    const bool ends_behind = expert >= args.experts || args.expert_rows[expert + 1] > row;
-    const unsigned found = __ballot_sync(~0u, ends_behind);
-    if (found != 0)
-      return base + __ffs(static_cast<int>(found)) - 1;
-  }
-}
 
 template <GemmVariant V>
 class Producer {
@@ -49,41 +19,41 @@ class Producer {
 
   // Waits for the gate; false is abort. While it is shut, loads the weights of the first stages.
   template <class Gate>
-  __device__ bool open(Gate& gate, const TileCoord& tile, int expert) {
+  __device__ bool open(Gate& gate, const TileJob& job) {
     if constexpr (requires { gate.is_open(0); }) {
-      if (gate.is_open(tile.row_block))
+      if (gate.is_open(job.row_block))
         return true;
       RingCursor<V.stages> ahead = cursor_;
       while (early_ < V.stages && early_ < args_.k_steps &&
-             ptx::mbarrier_test_wait_parity(&control_.empty[ahead.slot], ahead.parity ^ 1)) {
+             is_free(control_.empty[ahead.slot], ahead.parity)) {
         ptx::mbarrier_expect_tx(ptx::sem_relaxed, ptx::scope_cta, ptx::space_shared,
                                 &control_.full[ahead.slot], b_stage_bytes(V));
-        load_b(ahead.slot, early_, tile.n_tile, expert);
+        load_b(ahead.slot, early_, job);
         ++early_;
         ahead.advance();
       }
     }
-    return gate.wait(tile.row_block);
+    return gate.wait(job.row_block);
   }
 
-  __device__ void load(const TileCoord& tile, int expert) {
+  __device__ void load(const TileJob& job, bool output) {
     for (int k = 0; k < args_.k_steps; ++k) {
       const int slot = cursor_.slot;
       const bool early = k < early_;
       if (!early)
-        wait_free(control_.empty[slot], cursor_.parity);
+        wait_free(control_.empty[cursor_.slot], cursor_.parity);
       // The header is a generic store; consumers read it after acquiring `full`, which the arrive
       // below releases.
       if (k == 0)
-        control_.stage_tile[slot] = {tile.row_block, tile.n_tile};
+        control_.stage_tile[slot] = {job.row_block, output ? job.n_tile : kNoOutput};
       const int bytes = a_stage_bytes(V) + (early ? 0 : b_stage_bytes(V));
       ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared,
                                      &control_.full[slot], bytes);
       ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, smem_.a_stage(slot),
-                                &args_.a, {k * V.block_k, tile.row_block * kBlockRows},
+                                &args_.a, {k * V.block_k, job.row_block * kBlockRows},
                                 &control_.full[slot]);
       if (!early)
-        load_b(slot, k, tile.n_tile, expert);
+        load_b(slot, k, job);
       cursor_.advance();
     }
     early_ = 0;
@@ -105,21 +75,38 @@ class Producer {
   }
 
  private:
-  __device__ void load_b(int slot, int k, int n_tile, int expert) {
-    if constexpr (V.epilogue == Epilogue::kSiluMul) {
-      // Gate rows above, the matching up rows below: one wgmma then yields both factors.
-      constexpr int kHalf = V.block_n / 2;
-      const int row = n_tile * kHalf;
-      copy_b(smem_.b_stage(slot), slot, k, row, expert);
-      copy_b(smem_.b_stage(slot) + b_stage_bytes(V) / 2, slot, k, args_.up_offset + row, expert);
+  // B arrives in one box, or in two halves: the fused activation takes gate rows above and the
+  // matching up rows below, so that one wgmma yields both factors; a cluster shares the work.
+  __device__ void load_b(int slot, int k, const TileJob& job) {
+    unsigned char* const to = smem_.b_stage(slot);
+    if constexpr (b_boxes(V) == 1) {
+      copy_b(to, slot, k, job.n_tile * V.block_n, job.expert);
     } else {
-      copy_b(smem_.b_stage(slot), slot, k, n_tile * V.block_n, expert);
+      constexpr bool kFused = V.epilogue == Epilogue::kSiluMul;
+      const int first = job.n_tile * (kFused ? V.block_n / 2 : V.block_n);
+      const int second = first + (kFused ? args_.up_offset : V.block_n / 2);
+      unsigned char* const to_second = to + b_stage_bytes(V) / 2;
+      if (V.cluster == 2 && job.shared) {
+        // Each block of the cluster fetches one half for both. The slot is free in both, because
+        // the consumers of both release it here; the bytes count on each block's own `full`.
+        const bool upper = cluster_rank<V>() == 0;
+        multicast_b(upper ? to : to_second, slot, k, upper ? first : second, job.expert);
+      } else {
+        copy_b(to, slot, k, first, job.expert);
+        copy_b(to_second, slot, k, second, job.expert);
+      }
     }
   }
 
   __device__ void copy_b(unsigned char* to, int slot, int k, int row, int expert) {
     ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, &args_.b,
                               {k * V.block_k, row, expert}, &control_.full[slot]);
+  }
+
+  __device__ void multicast_b(unsigned char* to, int slot, int k, int row, int expert) {
+    constexpr std::uint16_t kBoth = 0b11;
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, &args_.b,
+                              {k * V.block_k, row, expert}, &control_.full[slot], kBoth);
   }
 
   const GroupedGemmArgs& args_;
@@ -134,28 +121,23 @@ __device__ inline void produce_tiles(const GroupedGemmArgs& args, GemmSmem<V> sm
                                      Probe& probe, int worker, int workers) {
   const bool leader = threadIdx.x % 32 == 0;
   Producer<V> producer(args, smem);
-  const int row_blocks = args.expert_rows[args.experts] / kBlockRows;
-  const int tiles = row_blocks * args.n_tiles;
-  int expert = 0;
+  Schedule<V> schedule(args, worker, workers);
+  TileJob job{};
+  bool aborted = false;
 
-  for (int index = worker; index < tiles; index += workers) {
-    const TileCoord tile = tile_coord(index, row_blocks, args);
-    // With pairs of row blocks the search may step back by one block: restart from the pair's
-    // first.
-    const int first = args.block_group == 1 ? tile.row_block : tile.row_block & ~1;
-    expert = expert_of_row(args, first * kBlockRows, expert);
-    const int own =
-        first == tile.row_block ? expert : expert_of_row(args, tile.row_block * kBlockRows, expert);
-    bool open = true;
+  while (schedule.next(job)) {
     if (leader) {
-      probe.record(ProbePoint::kGateBegin, tile.row_block, tile.n_tile);
-      open = producer.open(gate, tile, own);
-      probe.record(ProbePoint::kGateEnd, tile.row_block, tile.n_tile);
-      if (open)
-        producer.load(tile, own);
+      probe.record(ProbePoint::kGateBegin, job.row_block, job.n_tile);
+      aborted = aborted || !producer.open(gate, job);
+      probe.record(ProbePoint::kGateEnd, job.row_block, job.n_tile);
+      // A block of a cluster owes the other one its half of the weights: after an abort it goes on
+      // without gates and without output, and ends when the tiles do.
+      if (V.cluster > 1 || !aborted)
+        producer.load(job, !aborted && !job.spare);
     }
-    if (!__shfl_sync(~0u, open, 0))
+    if (V.cluster == 1 && __shfl_sync(~0u, static_cast<int>(aborted), 0) != 0)
       break;
+    __syncwarp();
   }
   if (leader)
     producer.stop();

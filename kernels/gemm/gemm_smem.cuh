@@ -13,12 +13,13 @@ namespace fusescope::kernels {
 
 namespace ptx = cuda::ptx;
 
-// Which tile a stage (or a staged chunk) belongs to. A negative row block ends the loop.
+// Which tile a stage (or a staged chunk) belongs to.
 struct TileHeader {
-  std::int32_t row_block;
-  std::int32_t n_tile;
+  std::int32_t row_block;  // kStop ends the loop
+  std::int32_t n_tile;     // kNoOutput: multiply, but neither store nor signal
 };
 inline constexpr std::int32_t kStop = -1;
+inline constexpr std::int32_t kNoOutput = -1;
 
 inline constexpr int kMaxStages = 8;
 inline constexpr int kJoinSlots = 16;  // see store_tiles in gemm_storer.cuh
@@ -32,7 +33,6 @@ struct GemmControl {
   // copy engine has read it.
   std::uint64_t staged[kConsumerGroups][kStagedPerConsumer];
   std::uint64_t drained[kConsumerGroups][kStagedPerConsumer];
-  std::uint64_t head_start;  // see consume_tiles in gemm_consumer.cuh
   TileHeader stage_tile[kMaxStages];
   TileHeader chunk_tile[kConsumerGroups][kStagedPerConsumer];
   std::uint32_t halves_stored[kJoinSlots];
@@ -69,26 +69,36 @@ struct RingCursor {
   }
 };
 
-// Waits until the barrier's phase of this parity has completed. Waits inside a block need no
-// deadline of their own: each of them ends because the producer's gate wait ends. Tests compile with
-// FUSESCOPE_GEMM_WATCHDOG, which turns a wait that a bug made endless into a launch failure.
-__device__ inline void wait_phase(std::uint64_t& barrier, std::uint32_t parity) {
+// Waits inside a block need no deadline of their own: each of them ends because the producer's gate
+// wait ends. Tests compile with FUSESCOPE_GEMM_WATCHDOG, which turns a wait that a bug made endless
+// into a launch failure.
+template <class Condition>
+__device__ inline void spin_until(Condition condition) {
 #ifdef FUSESCOPE_GEMM_WATCHDOG
   constexpr long long kPatience = 6'000'000'000;  // [SM cycles], about 3 s
   const long long start = clock64();
-  while (!ptx::mbarrier_try_wait_parity(&barrier, parity)) {
+  while (!condition()) {
     if (clock64() - start > kPatience)
       __trap();
   }
 #else
-  while (!ptx::mbarrier_try_wait_parity(&barrier, parity)) {
+  while (!condition()) {
   }
 #endif
+}
+
+// Waits until the barrier's phase of this parity has completed.
+__device__ inline void wait_phase(std::uint64_t& barrier, std::uint32_t parity) {
+  spin_until([&] { return ptx::mbarrier_try_wait_parity(&barrier, parity); });
 }
 
 // A slot that has never been used counts as free: the wait for the phase before the first succeeds.
 __device__ inline void wait_free(std::uint64_t& barrier, std::uint32_t parity) {
   wait_phase(barrier, parity ^ 1);
+}
+
+__device__ inline bool is_free(std::uint64_t& barrier, std::uint32_t parity) {
+  return ptx::mbarrier_test_wait_parity(&barrier, parity ^ 1);
 }
 
 __device__ inline void arrive(std::uint64_t& barrier) {
@@ -100,7 +110,7 @@ __device__ inline void init_control(GemmControl& control) {
   constexpr std::uint32_t kWarpsPerConsumer = 4;
   for (int i = 0; i < V.stages; ++i) {
     ptx::mbarrier_init(&control.full[i], 1);
-    ptx::mbarrier_init(&control.empty[i], kConsumerGroups * kWarpsPerConsumer);
+    ptx::mbarrier_init(&control.empty[i], kConsumerGroups * kWarpsPerConsumer * V.cluster);
   }
   for (int i = 0; i < kConsumerGroups; ++i) {
     for (int j = 0; j < kStagedPerConsumer; ++j) {
@@ -108,7 +118,6 @@ __device__ inline void init_control(GemmControl& control) {
       ptx::mbarrier_init(&control.drained[i][j], 1);
     }
   }
-  ptx::mbarrier_init(&control.head_start, 1);
   for (std::uint32_t& halves : control.halves_stored)
     halves = 0;
   // Initialised by generic stores, used next by other threads and by the copy engine's

@@ -27,9 +27,11 @@ struct GemmVariant {
   int block_k = 64;   // depth of one ring stage; 64 bf16 fill one 128-byte swizzle row
   int stages = 4;     // ring depth
   Epilogue epilogue = Epilogue::kStore;
-  // Stages by which the second consumer warpgroup trails the first from the start on, so that one
-  // multiplies while the other writes its output. Costs as many stages of load-ahead.
-  int head_start = 0;
+  // Blocks that form a cluster and share the weights of a pair of row blocks by multicast: 1 or 2.
+  int cluster = 1;
+  // Write a tile's output under the next tile's multiplication. A tile is then signalled only when
+  // the block's next tile has been loaded: gates must not wait for signals of the same block.
+  bool deferred = false;
 
   friend constexpr bool operator==(const GemmVariant&, const GemmVariant&) = default;
 
@@ -49,6 +51,10 @@ constexpr int a_stage_bytes(const GemmVariant& v) {
 }
 constexpr int b_stage_bytes(const GemmVariant& v) {
   return v.block_n * v.block_k * 2;
+}
+// Tensor boxes that bring one stage of B.
+constexpr int b_boxes(const GemmVariant& v) {
+  return v.epilogue == Epilogue::kSiluMul || v.cluster > 1 ? 2 : 1;
 }
 constexpr int staged_chunk_bytes() {
   return kConsumerRows * kStagedCols * 2;
@@ -72,8 +78,7 @@ constexpr int shared_bytes(const GemmVariant& v) {
 
 constexpr bool is_valid(const GemmVariant& v) {
   return (v.block_n == 128 || v.block_n == 256) && v.block_k == 64 && v.stages >= 2 &&
-         v.stages <= 8 && v.head_start >= 0 && v.head_start < v.stages &&
-         shared_bytes(v) <= kMaxSharedBytes;
+         v.stages <= 8 && (v.cluster == 1 || v.cluster == 2) && shared_bytes(v) <= kMaxSharedBytes;
 }
 
 // --- the list ------------------------------------------------------------------------------------
@@ -110,10 +115,12 @@ inline std::string to_string(const GemmVariant& v) {
   name += std::to_string(v.block_n);
   name += "_s";
   name += std::to_string(v.stages);
-  if (v.head_start > 0) {
-    name += "_h";
-    name += std::to_string(v.head_start);
+  if (v.cluster > 1) {
+    name += "_c";
+    name += std::to_string(v.cluster);
   }
+  if (v.deferred)
+    name += "_d";
   name += v.epilogue == Epilogue::kSiluMul ? "_silu_mul" : "_store";
   return name;
 }

@@ -10,6 +10,9 @@
 //   - `args` is part of the kernel's __grid_constant__ parameter (the copy engine reads the tensor
 //     maps there); `smem` is dynamic shared memory of shared_bytes(V), 1024-byte aligned.
 //   - Worker w of n computes tiles w, w + n, ... of the slot order; results do not depend on n.
+//   - Variants with V.cluster == 2: the launch has cluster dimension 2, n is even, and blocks that
+//     form a cluster pass workers 2i and 2i + 1. An aborted gate then ends the loop only after the
+//     remaining tiles have been walked through, without output.
 //   - gate, signal and probe: gemm_hooks.cuh. Each thread passes its own objects.
 //   - Uses named barrier kGemmBarrier (all threads, at the start and at the end) and never barrier 0;
 //     barriers 2 and up are free. After it returns no copy is in flight, all of this block's tiles
@@ -32,8 +35,8 @@ namespace fusescope::kernels {
 inline constexpr int kGemmThreads = 384;    // two consumer warpgroups, then the copy warpgroup
 inline constexpr int kGemmBarrier = 1;      // the named barrier that is taken
 inline constexpr int kGemmRegisters = 168;  // per thread at launch: 65536 / 384, rounded down to 8
-inline constexpr int kConsumerRegisters = 224;
-inline constexpr int kCopyRegisters = 56;
+inline constexpr int kConsumerRegisters = 232;
+inline constexpr int kCopyRegisters = 40;
 static_assert(kConsumerRegisters * 2 + kCopyRegisters <= kGemmRegisters * 3);
 
 // PTX ISA, "setmaxnreg": moves registers between warpgroups; all warps of a warpgroup execute it.
@@ -46,8 +49,16 @@ __device__ inline void grow_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-__device__ inline void meet_block() {
-  __barrier_sync_count(kGemmBarrier, kGemmThreads);
+// All threads of the block; with clusters, of both blocks: neither may write to the other's shared
+// memory before its barriers exist, nor after it has left.
+template <GemmVariant V>
+__device__ inline void meet() {
+  if constexpr (V.cluster == 1) {
+    __barrier_sync_count(kGemmBarrier, kGemmThreads);
+  } else {
+    ptx::barrier_cluster_arrive(ptx::sem_release);
+    ptx::barrier_cluster_wait(ptx::sem_acquire);
+  }
 }
 
 template <GemmVariant V, class Gate, class Signal, class Probe>
@@ -61,12 +72,12 @@ __device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* 
 
   if (threadIdx.x == 0)
     init_control<V>(smem.control());
-  meet_block();
+  meet<V>();
 
   if (group < kConsumerGroups) {
     grow_registers<kConsumerRegisters>();
     consume_tiles<V>(args, smem, probe, group);
-    meet_block();
+    meet<V>();
     shrink_registers<kGemmRegisters>();
   } else {
     shrink_registers<kCopyRegisters>();
@@ -79,7 +90,7 @@ __device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* 
     }
     // Not before the consumers are done: a warp that took its registers back while they still wait
     // for theirs would starve them.
-    meet_block();
+    meet<V>();
     grow_registers<kGemmRegisters>();
   }
 }

@@ -157,6 +157,7 @@ template <int Index>
 class FlowRun {
  public:
   static constexpr GemmVariant kVariant = kGemmVariants[Index];
+  static constexpr int kReaders = 4;
 
   explicit FlowRun(const Shape& shape)
       : fixture(shape, kVariant, 0),
@@ -194,12 +195,22 @@ class FlowRun {
     flow.lost_block = lost_block;
     flow.compute_blocks = compute;
     flow.helper_blocks = helpers;
-    flow.reader_blocks = 4;
+    flow.reader_blocks = kReaders;
     n_tiles = flow.gemm.n_tiles;
     constexpr int kBytes = shared_bytes(kVariant);
     ASSERT_CUDA(cudaFuncSetAttribute(flow_kernel<Index, Ahead>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    flow_kernel<Index, Ahead><<<compute + helpers + 4, kGemmThreads, kBytes>>>(flow);
+    cudaLaunchAttribute cluster{};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = kVariant.cluster;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(compute + helpers + kReaders);
+    config.blockDim = dim3(kGemmThreads);
+    config.dynamicSmemBytes = kBytes;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    ASSERT_CUDA(cudaLaunchKernelEx(&config, flow_kernel<Index, Ahead>, flow));
     ASSERT_CUDA(cudaDeviceSynchronize());
   }
 
@@ -216,7 +227,11 @@ constexpr unsigned long long kPatienceMs = 4000;
 
 template <class Index>
 class GatedGemm : public ::testing::Test {};
-using Indices = ::testing::Types<std::integral_constant<int, 0>, std::integral_constant<int, 3>>;
+template <int I>
+using Index = std::integral_constant<int, I>;
+using Indices = ::testing::Types<Index<variant_index({256, 64, 4, Epilogue::kStore})>,
+                                 Index<variant_index({128, 64, 6, Epilogue::kSiluMul})>,
+                                 Index<variant_index({.cluster = 2})>, Index<variant_index({.deferred = true})>>;
 TYPED_TEST_SUITE(GatedGemm, Indices);
 
 template <int Index, bool Ahead>
@@ -236,8 +251,8 @@ TYPED_TEST(GatedGemm, RowsThatArriveLateAndSignalsThatAreFollowed) {
     GTEST_SKIP() << "no CUDA device";
   check_flow<TypeParam::value, true>(sm_count() - 20, 16);
   check_flow<TypeParam::value, false>(sm_count() - 20, 16);
-  check_flow<TypeParam::value, true>(3, 8);
-  check_flow<TypeParam::value, false>(1, 8);
+  check_flow<TypeParam::value, true>(6, 8);
+  check_flow<TypeParam::value, false>(2, 8);
 }
 
 TYPED_TEST(GatedGemm, GateThatNeverOpensEndsTheLaunchAndTheNextOneIsRight) {
@@ -247,7 +262,7 @@ TYPED_TEST(GatedGemm, GateThatNeverOpensEndsTheLaunchAndTheNextOneIsRight) {
   flow.template run<true>(sm_count() - 20, 16, 4, 50);
   EXPECT_EQ(flow.aborted.download()[0], 1u);
   EXPECT_EQ(flow.done.download()[4], 0u);
-  flow.template run<false>(7, 16, 0, 50);
+  flow.template run<false>(8, 16, 0, 50);
   EXPECT_EQ(flow.aborted.download()[0], 1u);
   EXPECT_EQ(flow.done.download()[0], 0u);
   flow.template run<true>(sm_count() - 20, 16, -1, kPatienceMs);

@@ -76,11 +76,12 @@ TEST_P(GroupedGemm, ModelShapes) {
   check({{1, 1, 1}, 2880, 1440});
 }
 
-TEST_P(GroupedGemm, PairsOfRowBlocks) {
+TEST_P(GroupedGemm, InterleavedRowBlocks) {
   SKIP_WITHOUT_DEVICE();
   check({{1, 2, 0, 3, 1, 1, 1}, 1024, 512}, sm_count(), 2);
   check({{1}, 1024, 512}, sm_count(), 2);
   check({{2, 2}, 768, 512}, 5, 2);
+  check({{5, 0, 7, 2}, 768, 512}, 9, 3);
 }
 
 TEST_P(GroupedGemm, ManyTilesPerWorker) {
@@ -97,7 +98,7 @@ TEST_P(GroupedGemm, BitwiseSameForAnyWorkersOrderAndRepeat) {
   ASSERT_CUDA(cudaDeviceSynchronize());
   const std::vector<std::uint16_t> want = fixture.output();
   for (int repeat = 0; repeat < 20; ++repeat) {
-    args.block_group = 1 + repeat % 2;
+    args.block_group = 1 + repeat % 3;
     fixture.d.fill_bytes(0xFF);
     launch_grouped_gemm(args, GetParam(), 1 + (repeat * 37) % sm_count(), nullptr);
     ASSERT_CUDA(cudaDeviceSynchronize());
