@@ -15,6 +15,7 @@ namespace {
 using kernels::BarrierPoint;
 using kernels::Bf16;
 using kernels::Part;
+using timeline::Kind;
 
 // Long enough for the host to enqueue a graph after the start line's launch. [ns]
 constexpr std::uint64_t kStartHoldNs = 60'000;
@@ -47,8 +48,8 @@ void copy(void* to, const void* from, std::int64_t bytes, cudaStream_t stream) {
 }  // namespace
 
 Iteration::Iteration(const LayerMemory& memory, const Config& config,
-                     const std::vector<RankPlan>& plans, const Lane& lane)
-    : memory_(memory), config_(config), plans_(plans), lane_(lane) {}
+                     const std::vector<RankPlan>& plans, const Lane& lane, PhaseMarks* marks)
+    : memory_(memory), config_(config), plans_(plans), lane_(lane), marks_(marks) {}
 
 template <class Step>
 void Iteration::each(Step step) const {
@@ -68,6 +69,9 @@ void Iteration::in_parts(Step step) const {
 }
 
 void Iteration::enqueue() const {
+  if (marks_ != nullptr) {
+    marks_->begin(lane_.main.get());
+  }
   if (config_.form == LayerForm::serial) {
     serial();
   } else {
@@ -107,12 +111,15 @@ void Iteration::serial() const {
   exchange_and_schedule();
   copy_in_between_barriers();
   each([&](int rank) { all_gather(rank); });
+  mark(Kind::all_gather);
   each([&](int rank) { kernels::launch_scatter_rows(plan(rank).layer, lane_.main.get()); });
+  mark(Kind::scatter_rows);
   each([&](int rank) {
     const RankPlan& p = plan(rank);
     kernels::launch_grouped_gemm(p.dispatch.gemm, p.dispatch_variant, p.dispatch_blocks,
                                  lane_.main.get());
   });
+  mark(Kind::gemm_1);
   if (config_.activation == Activation::separate) {
     activation();
   }
@@ -121,17 +128,22 @@ void Iteration::serial() const {
     kernels::launch_grouped_gemm(p.combine.gemm, p.combine_variant, p.combine_blocks,
                                  lane_.main.get());
   });
+  mark(Kind::gemm_2);
   each([&](int rank) { kernels::launch_combine_rows(plan(rank).layer, lane_.main.get()); });
+  mark(Kind::combine);
   barrier(BarrierPoint::combined);
   each([&](int rank) { reduce_scatter(rank); });
-  final_reduce();
+  each([&](int rank) { kernels::launch_final_reduce(plan(rank).reduce, lane_.main.get()); });
+  mark(Kind::reduce_scatter);
 }
 
 void Iteration::exchange_and_schedule() const {
   in_parts([&](int rank, Part part) {
     kernels::launch_ids_exchange(plan(rank).layer, part, lane_.main.get());
   });
+  mark(Kind::ids_exchange);
   build_schedule();
+  mark(Kind::schedule_build);
 }
 
 // Tables, and the counters that they seed.
@@ -170,11 +182,13 @@ void Iteration::barrier(BarrierPoint point) const {
   in_parts([&](int rank, Part part) {
     kernels::launch_device_barrier(plan(rank).layer, point, part, lane_.main.get());
   });
+  mark(Kind::barrier);
 }
 
 void Iteration::copy_in_between_barriers() const {
   barrier(BarrierPoint::entry);
   each([&](int rank) { kernels::launch_copy_in(plan(rank).layer, lane_.main.get()); });
+  mark(Kind::copy_in);
   barrier(BarrierPoint::copied);
 }
 
@@ -184,10 +198,12 @@ void Iteration::dispatch_gemm() const {
     kernels::launch_dispatch_gemm(p.dispatch, p.dispatch_variant, p.dispatch_blocks,
                                   lane_.main.get());
   });
+  mark(Kind::dispatch_gemm);
 }
 
 void Iteration::activation() const {
   each([&](int rank) { kernels::launch_activation(plan(rank).layer, lane_.main.get()); });
+  mark(Kind::activation);
 }
 
 void Iteration::gemm_combine_push() const {
@@ -205,10 +221,12 @@ void Iteration::gemm_combine_push() const {
       join_branch();
     }
   });
+  mark(Kind::gemm_combine_push);
 }
 
 void Iteration::final_reduce() const {
   each([&](int rank) { kernels::launch_final_reduce(plan(rank).reduce, lane_.main.get()); });
+  mark(Kind::final_reduce);
 }
 
 // This rank's own rows are in place: copy-in writes them there.
@@ -249,6 +267,12 @@ void Iteration::pace(const RankPlan& p) const {
     fork_branch();
     kernels::launch_pace(2.0 * (a.ranks - 1) * a.tokens_per_rank * a.hidden * a.ns_per_byte,
                          lane_.branch.get());
+  }
+}
+
+void Iteration::mark(Kind kind) const {
+  if (marks_ != nullptr) {
+    marks_->mark(kind, lane_.main.get());
   }
 }
 

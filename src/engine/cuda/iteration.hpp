@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/cuda/layer_memory.hpp"
+#include "engine/cuda/phase_marks.hpp"
 #include "engine/cuda/plan.hpp"
 #include "kernels/device_barrier.hpp"
 #include "layer/config.hpp"
@@ -29,9 +30,10 @@ struct Lane {
 
 class Iteration {
  public:
-  // `plans`: by rank, of the lane's ranks at least. All arguments outlive what is enqueued.
+  // `plans`: by rank, of the lane's ranks at least. `marks`: null, or where the ends of phases are
+  // recorded. All arguments outlive what is enqueued.
   Iteration(const LayerMemory& memory, const Config& config, const std::vector<RankPlan>& plans,
-            const Lane& lane);
+            const Lane& lane, PhaseMarks* marks);
 
   // What a timed iteration does. For a study: the two kernels and what lies between.
   void enqueue() const;
@@ -55,6 +57,7 @@ class Iteration {
   void all_gather(int rank) const;
   void reduce_scatter(int rank) const;
   void pace(const RankPlan& plan) const;
+  void mark(timeline::Kind kind) const;
   void join_branch() const;
   void fork_branch() const;
 
@@ -68,6 +71,7 @@ class Iteration {
   const Config& config_;
   const std::vector<RankPlan>& plans_;
   const Lane& lane_;
+  PhaseMarks* marks_;
 };
 
 }  // namespace fusescope::engine::cuda

@@ -65,22 +65,42 @@ void LayerRunner::configure(const Config& config, const Faults& faults) {
         run.lane.ranks.push_back(r);
       }
     }
+  }
+  build_graphs();
+}
+
+// Every kernel is captured once before it first runs, with graphs or without, because that loads it:
+// loading may wait for the device, and must not wait behind a kernel that waits for a peer.
+void LayerRunner::build_graphs() {
+  for (DeviceRun& run : runs_) {
+    const kernels::OnDevice on(run.lane.device);
     run.graph.reset();
-    // Every kernel is captured once before it first runs, with graphs or without, because that loads
-    // it: loading may wait for the device, and must not wait behind a kernel that waits for a peer.
     capture(run, &Iteration::enqueue_preparation);
     capture(run, &Iteration::enqueue_start_line);
     kernels::GraphExec graph = capture(run, &Iteration::enqueue);
-    if (config.graph) {
+    if (config_.graph) {
       FUSESCOPE_CUDA(cudaGraphUpload(graph.get(), run.lane.main.get()));
       run.graph = std::move(graph);
     }
   }
 }
 
-kernels::GraphExec LayerRunner::capture(const DeviceRun& run,
-                                        void (Iteration::*step)() const) const {
-  const Iteration iteration(memory_, config_, plans_, run.lane);
+std::vector<std::vector<PhaseTime>> LayerRunner::time_phases() {
+  marked_ = true;
+  build_graphs();
+  run_once();
+  run_once();
+  std::vector<std::vector<PhaseTime>> phases;
+  for (const DeviceRun& run : runs_) {
+    phases.push_back(run.marks.read());
+  }
+  marked_ = false;
+  build_graphs();
+  return phases;
+}
+
+kernels::GraphExec LayerRunner::capture(DeviceRun& run, void (Iteration::*step)() const) const {
+  const Iteration iteration(memory_, config_, plans_, run.lane, marked_ ? &run.marks : nullptr);
   cudaStream_t stream = run.lane.main.get();
   FUSESCOPE_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   cudaGraph_t captured = nullptr;
@@ -101,7 +121,7 @@ kernels::GraphExec LayerRunner::capture(const DeviceRun& run,
 
 void LayerRunner::launch(DeviceRun& run) {
   cudaStream_t stream = run.lane.main.get();
-  const Iteration iteration(memory_, config_, plans_, run.lane);
+  const Iteration iteration(memory_, config_, plans_, run.lane, marked_ ? &run.marks : nullptr);
   iteration.enqueue_preparation();
   iteration.enqueue_start_line();
   FUSESCOPE_CUDA(cudaEventRecord(run.begin.get(), stream));

@@ -37,6 +37,9 @@ class LayerRunner {
   // diagnosis when a wait was given up; the runner is then reset and can go on. CudaError otherwise.
   Sample run_once();
 
+  // The phases of one more iteration, by device in use, as the configured one runs them.
+  std::vector<std::vector<PhaseTime>> time_phases();
+
   // Ids and weights of the next iterations; shape as before.
   void set_routing(const Routing& routing);
 
@@ -54,9 +57,11 @@ class LayerRunner {
     kernels::CudaEvent begin;
     kernels::CudaEvent end;
     kernels::GraphExec graph;
+    PhaseMarks marks;
   };
 
-  kernels::GraphExec capture(const DeviceRun& run, void (Iteration::*step)() const) const;
+  kernels::GraphExec capture(DeviceRun& run, void (Iteration::*step)() const) const;
+  void build_graphs();
   void launch(DeviceRun& run);
   void check_health();
   Sample read_sample() const;
@@ -66,6 +71,7 @@ class LayerRunner {
   Config config_;
   std::vector<RankPlan> plans_;  // by rank
   std::vector<DeviceRun> runs_;  // by device in use
+  bool marked_ = false;          // iterations record the ends of their phases
   std::unique_ptr<LaunchThreads> threads_;
   std::unique_ptr<Verifier> verifier_;
 };

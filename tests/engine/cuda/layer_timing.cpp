@@ -27,6 +27,7 @@ struct TimedCase {
   std::string failure;
   std::vector<double> wall_us;
   std::vector<double> clock_mhz;
+  std::vector<PhaseTime> phases;  // of the first device, one iteration
 };
 
 struct Options {
@@ -73,6 +74,7 @@ void check(LayerRunner& runner, TimedCase& timed, const Problem& problem, const 
     runner.memory().poison();
     runner.run_once();
     timed.error = runner.relative_error();
+    timed.phases = runner.time_phases().front();
     if (!(timed.error <= 6e-3)) {
       timed.failure = fmt::format("wrong outputs: relative error {:.2e}", timed.error);
     }
@@ -105,6 +107,13 @@ void print(const std::vector<TimedCase>& cases) {
                quantile(c.wall_us, 0.5), quantile(c.wall_us, 0.1), quantile(c.wall_us, 0.9),
                c.error, quantile(c.clock_mhz, 0.5), c.wall_us.size());
   }
+  for (const TimedCase& c : cases) {
+    fmt::print("{}:", c.name);
+    for (const PhaseTime& phase : c.phases) {
+      fmt::print(" {} {:.1f}", timeline::name(phase.kind), phase.us);
+    }
+    fmt::print("\n");
+  }
 }
 
 void write(const std::string& path, const Problem& problem, const std::vector<Device>& devices,
@@ -114,6 +123,10 @@ void write(const std::string& path, const Problem& problem, const std::vector<De
   file["device"] = fmt::format("{} x {}", devices.size(), devices.front().name);
   file["driver"] = driver_version();
   for (const TimedCase& c : cases) {
+    nlohmann::json phases;
+    for (const PhaseTime& phase : c.phases) {
+      phases.push_back({{"phase", std::string(timeline::name(phase.kind))}, {"us", phase.us}});
+    }
     file["cases"].push_back({{"name", c.name},
                              {"config", describe(c.config)},
                              {"failure", c.failure},
@@ -122,6 +135,7 @@ void write(const std::string& path, const Problem& problem, const std::vector<De
                              {"p10_us", quantile(c.wall_us, 0.1)},
                              {"p90_us", quantile(c.wall_us, 0.9)},
                              {"sm_clock_mhz", quantile(c.clock_mhz, 0.5)},
+                             {"phases", phases},
                              {"wall_us", c.wall_us}});
   }
   std::ofstream(path) << file.dump(1) << '\n';
