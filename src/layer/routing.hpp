@@ -11,12 +11,12 @@ namespace fusescope {
 
 enum class RoutingKind { balanced, uniform, zipf, hot, file };
 
-// What the user asked for. Printed and parsed as
-//   balanced | uniform | zipf:ALPHA | hot:EXPERTS,SHARE      each with "@SEED" behind it (1 if
-//   absent) file:PATH#OPTION,...                                     "#..." may be absent
-// with the options layer=N, skip=N (tokens) and weights=PATH (of a .npy file's weights; comes
-// last). Options begin at the last '#': a path with a '#' in it needs a '#' behind it. Examples:
-// "zipf:1.2@7", "hot:2,0.5", "file:trace.npy#layer=3,skip=16384".
+// What the user asked for. Written balanced, uniform, zipf:ALPHA, hot:EXPERTS,SHARE, each with
+// "@SEED" behind it if it is not 1, or file:PATH with "#OPTION,..." behind it: layer=N, skip=N
+// (tokens), weights=PATH (of a .npy file's weights; comes last). Options begin at the last '#', so
+// a path with a '#' in it needs a '#' behind it.
+// Examples: "zipf:1.2@7", "hot:2,0.25", "file:ids.npy#layer=3,skip=16384",
+// "file:trace.jsonl.gz".
 struct RoutingSpec {
   RoutingKind kind = RoutingKind::balanced;
   double alpha = 1.0;      // zipf exponent: the i-th most popular expert has weight 1 / i^alpha

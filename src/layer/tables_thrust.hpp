@@ -34,8 +34,8 @@ struct Arrays {
   const std::int32_t* experts;  // [R*T, K]
   TablePointers out;
   // workspace
-  std::uint64_t*
-      marks;  // [max rows] bit 0: some token's smallest slot, bit 32: largest; then ranks
+  std::uint64_t* marks;     // [max rows] bit 0: a token's smallest slot, bit 32: its largest;
+                            // after the scan, how many of each lie before
   std::int32_t* sorted;     // [hits] the hits by (expert, position)
   std::int32_t* first_hit;  // [E+1] where an expert begins in `sorted`
   std::uint16_t* key;       // [hits] expert of each sorted hit
