@@ -6,7 +6,6 @@ namespace fusescope::timeline {
 namespace {
 
 using EventId = Dependencies::EventId;
-constexpr EventId kNone = Dependencies::kNone;
 
 std::size_t index_of(Kind kind) {
   return static_cast<std::size_t>(kind);
