@@ -174,8 +174,8 @@ double error_of(const Bench& bench, const Case& c, const Loaded& l, const InputS
 // One variant on one case: its arguments, and what was measured.
 struct Entry {
   fk::GemmVariant variant;
-  int workers;
-  int group;
+  int workers = 0;
+  int group = 1;
   double error = 0;
   std::vector<fk::GroupedGemmArgs> args;
   std::vector<double> us;
@@ -184,7 +184,10 @@ struct Entry {
 
 Entry prepare(const Bench& bench, const Case& c, const Loaded& l, const fk::GemmVariant& v,
               int group) {
-  Entry entry{.variant = v, .workers = bench.sms, .group = group};
+  Entry entry;
+  entry.variant = v;
+  entry.workers = bench.sms;
+  entry.group = group;
   for (const InputSet& s : l.sets) {
     entry.args.push_back(
         fk::make_grouped_gemm_args({l.rows, c.n, c.k, c.experts, s.a, s.b, s.d, l.expert_rows}, v));
@@ -249,8 +252,6 @@ bool run(const Bench& bench, const Case& c, const std::string& filter, int rest_
     if (loaded.sets.empty())
       loaded = load(c);
     for (const int group : {1, 2, 4}) {
-      if (v.cluster > 1 && group > 1)
-        continue;  // clusters have an order of their own
       if (group > 1 && group > c.rows_per_expert / fk::kBlockRows)
         continue;
       entries.push_back(prepare(bench, c, loaded, v, group));

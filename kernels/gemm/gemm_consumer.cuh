@@ -10,7 +10,6 @@
 
 #include "gemm_args.hpp"
 #include "gemm_hooks.cuh"
-#include "gemm_schedule.cuh"
 #include "gemm_smem.cuh"
 #include "wgmma.cuh"
 
@@ -133,19 +132,10 @@ class Consumer {
   }
 
   // Per warp, not per thread: wgmma::wait is warp-wide, and the copy that refills the stage is
-  // ordered behind the wgmma reads of all warps by this barrier. In a cluster the refill may come
-  // from either block, so both are told. The other block reads nothing that this thread wrote, and
-  // the wgmma reads are complete: its arrival may be relaxed, which spares a cluster-wide fence.
+  // ordered behind the wgmma reads of all warps by this barrier.
   __device__ void release(int slot) {
     if (lane() == 0)
       arrive(control_.empty[slot]);
-    if constexpr (V.cluster > 1) {
-      if (lane() == 1) {
-        auto* other = static_cast<std::uint64_t*>(
-            __cluster_map_shared_rank(&control_.empty[slot], cluster_rank<V>() ^ 1));
-        ptx::mbarrier_arrive(ptx::sem_relaxed, ptx::scope_cluster, ptx::space_cluster, other, 1);
-      }
-    }
   }
 
   // Columns [64 * chunk, 64 * chunk + 64) of this warpgroup's rows, in the 128-byte swizzle that
@@ -223,8 +213,7 @@ __device__ inline void consume_tiles(const GroupedGemmArgs& args, GemmSmem<V> sm
     consumer.record(ProbePoint::kMainloopBegin, tile);
     consumer.multiply(args.k_steps, acc);
     consumer.record(ProbePoint::kMainloopEnd, tile);
-    if (V.cluster == 1 || tile.n_tile != kNoOutput)
-      consumer.keep(tile, acc);
+    consumer.keep(tile, acc);
     if constexpr (!V.deferred)
       consumer.flush();
   }

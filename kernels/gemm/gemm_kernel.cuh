@@ -25,18 +25,8 @@ cudaError_t launch_grouped_gemm_variant(const GroupedGemmArgs& args, int workers
       grouped_gemm_kernel<Index>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   if (error != cudaSuccess)
     return error;
-  constexpr int kCluster = kGemmVariants[Index].cluster;
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {kCluster, 1, 1};
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3((workers + kCluster - 1) / kCluster * kCluster);
-  config.blockDim = dim3(kGemmThreads);
-  config.dynamicSmemBytes = kBytes;
-  config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = kCluster > 1 ? 1 : 0;
-  return cudaLaunchKernelEx(&config, grouped_gemm_kernel<Index>, args);
+  grouped_gemm_kernel<Index><<<workers, kGemmThreads, kBytes, stream>>>(args);
+  return cudaGetLastError();
 }
 
 }  // namespace fusescope::kernels

@@ -9,7 +9,7 @@
 namespace fusescope::kernels {
 
 // Enqueues one launch of `workers` persistent blocks (at most one per SM is useful; more still give
-// the same result; variants with clusters round up to whole clusters). Throws std::invalid_argument for a variant that is not in kGemmVariants, and
+// the same result). Throws std::invalid_argument for a variant that is not in kGemmVariants, and
 // std::runtime_error if the launch fails. `args` must come from make_grouped_gemm_args with the
 // same variant. Capturable.
 void launch_grouped_gemm(const GroupedGemmArgs& args, const GemmVariant& variant, int workers,

@@ -36,7 +36,7 @@ class Producer {
     return gate.wait(job.row_block);
   }
 
-  __device__ void load(const TileJob& job, bool output) {
+  __device__ void load(const TileJob& job) {
     for (int k = 0; k < args_.k_steps; ++k) {
       const int slot = cursor_.slot;
       const bool early = k < early_;
@@ -45,7 +45,7 @@ class Producer {
       // The header is a generic store; consumers read it after acquiring `full`, which the arrive
       // below releases.
       if (k == 0)
-        control_.stage_tile[slot] = {job.row_block, output ? job.n_tile : kNoOutput};
+        control_.stage_tile[slot] = {job.row_block, job.n_tile};
       const int bytes = a_stage_bytes(V) + (early ? 0 : b_stage_bytes(V));
       ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared,
                                      &control_.full[slot], bytes);
@@ -75,38 +75,21 @@ class Producer {
   }
 
  private:
-  // B arrives in one box, or in two halves: the fused activation takes gate rows above and the
-  // matching up rows below, so that one wgmma yields both factors; a cluster shares the work.
   __device__ void load_b(int slot, int k, const TileJob& job) {
-    unsigned char* const to = smem_.b_stage(slot);
-    if constexpr (b_boxes(V) == 1) {
-      copy_b(to, slot, k, job.n_tile * V.block_n, job.expert);
+    if constexpr (V.epilogue == Epilogue::kSiluMul) {
+      // Gate rows above, the matching up rows below: one wgmma then yields both factors.
+      const int row = job.n_tile * (V.block_n / 2);
+      copy_b(smem_.b_stage(slot), slot, k, row, job.expert);
+      copy_b(smem_.b_stage(slot) + b_stage_bytes(V) / 2, slot, k, args_.up_offset + row,
+             job.expert);
     } else {
-      constexpr bool kFused = V.epilogue == Epilogue::kSiluMul;
-      const int first = job.n_tile * (kFused ? V.block_n / 2 : V.block_n);
-      const int second = first + (kFused ? args_.up_offset : V.block_n / 2);
-      unsigned char* const to_second = to + b_stage_bytes(V) / 2;
-      if (V.cluster == 2 && job.shared) {
-        // Each block of the cluster fetches one half for both. The slot is free in both, because
-        // the consumers of both release it here; the bytes count on each block's own `full`.
-        const bool upper = cluster_rank<V>() == 0;
-        multicast_b(upper ? to : to_second, slot, k, upper ? first : second, job.expert);
-      } else {
-        copy_b(to, slot, k, first, job.expert);
-        copy_b(to_second, slot, k, second, job.expert);
-      }
+      copy_b(smem_.b_stage(slot), slot, k, job.n_tile * V.block_n, job.expert);
     }
   }
 
   __device__ void copy_b(unsigned char* to, int slot, int k, int row, int expert) {
     ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, &args_.b,
                               {k * V.block_k, row, expert}, &control_.full[slot]);
-  }
-
-  __device__ void multicast_b(unsigned char* to, int slot, int k, int row, int expert) {
-    constexpr std::uint16_t kBoth = 0b11;
-    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, &args_.b,
-                              {k * V.block_k, row, expert}, &control_.full[slot], kBoth);
   }
 
   const GroupedGemmArgs& args_;
@@ -121,23 +104,20 @@ __device__ inline void produce_tiles(const GroupedGemmArgs& args, GemmSmem<V> sm
                                      Probe& probe, int worker, int workers) {
   const bool leader = threadIdx.x % 32 == 0;
   Producer<V> producer(args, smem);
-  Schedule<V> schedule(args, worker, workers);
+  Schedule schedule(args, worker, workers);
   TileJob job{};
-  bool aborted = false;
 
   while (schedule.next(job)) {
+    bool open = true;
     if (leader) {
       probe.record(ProbePoint::kGateBegin, job.row_block, job.n_tile);
-      aborted = aborted || !producer.open(gate, job);
+      open = producer.open(gate, job);
       probe.record(ProbePoint::kGateEnd, job.row_block, job.n_tile);
-      // A block of a cluster owes the other one its half of the weights: after an abort it goes on
-      // without gates and without output, and ends when the tiles do.
-      if (V.cluster > 1 || !aborted)
-        producer.load(job, !aborted && !job.spare);
+      if (open)
+        producer.load(job);
     }
-    if (V.cluster == 1 && __shfl_sync(~0u, static_cast<int>(aborted), 0) != 0)
+    if (__shfl_sync(~0u, static_cast<int>(open), 0) == 0)
       break;
-    __syncwarp();
   }
   if (leader)
     producer.stop();

@@ -16,10 +16,9 @@ namespace ptx = cuda::ptx;
 // Which tile a stage (or a staged chunk) belongs to.
 struct TileHeader {
   std::int32_t row_block;  // kStop ends the loop
-  std::int32_t n_tile;     // kNoOutput: multiply, but neither store nor signal
+  std::int32_t n_tile;
 };
 inline constexpr std::int32_t kStop = -1;
-inline constexpr std::int32_t kNoOutput = -1;
 
 inline constexpr int kMaxStages = 8;
 inline constexpr int kJoinSlots = 16;  // see store_tiles in gemm_storer.cuh
@@ -110,7 +109,7 @@ __device__ inline void init_control(GemmControl& control) {
   constexpr std::uint32_t kWarpsPerConsumer = 4;
   for (int i = 0; i < V.stages; ++i) {
     ptx::mbarrier_init(&control.full[i], 1);
-    ptx::mbarrier_init(&control.empty[i], kConsumerGroups * kWarpsPerConsumer * V.cluster);
+    ptx::mbarrier_init(&control.empty[i], kConsumerGroups * kWarpsPerConsumer);
   }
   for (int i = 0; i < kConsumerGroups; ++i) {
     for (int j = 0; j < kStagedPerConsumer; ++j) {

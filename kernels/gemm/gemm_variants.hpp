@@ -27,8 +27,6 @@ struct GemmVariant {
   int block_k = 64;   // depth of one ring stage; 64 bf16 fill one 128-byte swizzle row
   int stages = 4;     // ring depth
   Epilogue epilogue = Epilogue::kStore;
-  // Blocks that form a cluster and share the weights of a pair of row blocks by multicast: 1 or 2.
-  int cluster = 1;
   // Write a tile's output under the next tile's multiplication. A tile is then signalled only when
   // the block's next tile has been loaded: gates must not wait for signals of the same block.
   bool deferred = false;
@@ -54,7 +52,7 @@ constexpr int b_stage_bytes(const GemmVariant& v) {
 }
 // Tensor boxes that bring one stage of B.
 constexpr int b_boxes(const GemmVariant& v) {
-  return v.epilogue == Epilogue::kSiluMul || v.cluster > 1 ? 2 : 1;
+  return v.epilogue == Epilogue::kSiluMul ? 2 : 1;
 }
 constexpr int staged_chunk_bytes() {
   return kConsumerRows * kStagedCols * 2;
@@ -78,16 +76,15 @@ constexpr int shared_bytes(const GemmVariant& v) {
 
 constexpr bool is_valid(const GemmVariant& v) {
   return (v.block_n == 128 || v.block_n == 256) && v.block_k == 64 && v.stages >= 2 &&
-         v.stages <= 8 && (v.cluster == 1 || v.cluster == 2) && shared_bytes(v) <= kMaxSharedBytes;
+         v.stages <= 8 && shared_bytes(v) <= kMaxSharedBytes;
 }
 
 // --- the list ------------------------------------------------------------------------------------
 
 inline constexpr std::array kGemmVariants = {
-    GemmVariant{256, 64, 4, Epilogue::kStore},
-    GemmVariant{256, 64, 4, Epilogue::kSiluMul},
-    GemmVariant{128, 64, 6, Epilogue::kStore},
-    GemmVariant{128, 64, 6, Epilogue::kSiluMul},
+    GemmVariant{256, 64, 4, Epilogue::kStore},       GemmVariant{256, 64, 4, Epilogue::kSiluMul},
+    GemmVariant{128, 64, 6, Epilogue::kStore},       GemmVariant{128, 64, 6, Epilogue::kSiluMul},
+    GemmVariant{256, 64, 4, Epilogue::kStore, true},
 };
 
 constexpr bool all_valid() {
@@ -115,10 +112,6 @@ inline std::string to_string(const GemmVariant& v) {
   name += std::to_string(v.block_n);
   name += "_s";
   name += std::to_string(v.stages);
-  if (v.cluster > 1) {
-    name += "_c";
-    name += std::to_string(v.cluster);
-  }
   if (v.deferred)
     name += "_d";
   name += v.epilogue == Epilogue::kSiluMul ? "_silu_mul" : "_store";

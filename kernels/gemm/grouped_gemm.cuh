@@ -10,9 +10,6 @@
 //   - `args` is part of the kernel's __grid_constant__ parameter (the copy engine reads the tensor
 //     maps there); `smem` is dynamic shared memory of shared_bytes(V), 1024-byte aligned.
 //   - Worker w of n computes tiles w, w + n, ... of the slot order; results do not depend on n.
-//   - Variants with V.cluster == 2: the launch has cluster dimension 2, n is even, and blocks that
-//     form a cluster pass workers 2i and 2i + 1. An aborted gate then ends the loop only after the
-//     remaining tiles have been walked through, without output.
 //   - gate, signal and probe: gemm_hooks.cuh. Each thread passes its own objects.
 //   - Uses named barrier kGemmBarrier (all threads, at the start and at the end) and never barrier 0;
 //     barriers 2 and up are free. After it returns no copy is in flight, all of this block's tiles
@@ -49,16 +46,8 @@ __device__ inline void grow_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-// All threads of the block; with clusters, of both blocks: neither may write to the other's shared
-// memory before its barriers exist, nor after it has left.
-template <GemmVariant V>
-__device__ inline void meet() {
-  if constexpr (V.cluster == 1) {
-    __barrier_sync_count(kGemmBarrier, kGemmThreads);
-  } else {
-    ptx::barrier_cluster_arrive(ptx::sem_release);
-    ptx::barrier_cluster_wait(ptx::sem_acquire);
-  }
+__device__ inline void meet_block() {
+  __barrier_sync_count(kGemmBarrier, kGemmThreads);
 }
 
 template <GemmVariant V, class Gate, class Signal, class Probe>
@@ -72,12 +61,12 @@ __device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* 
 
   if (threadIdx.x == 0)
     init_control<V>(smem.control());
-  meet<V>();
+  meet_block();
 
   if (group < kConsumerGroups) {
     grow_registers<kConsumerRegisters>();
     consume_tiles<V>(args, smem, probe, group);
-    meet<V>();
+    meet_block();
     shrink_registers<kGemmRegisters>();
   } else {
     shrink_registers<kCopyRegisters>();
@@ -90,7 +79,7 @@ __device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* 
     }
     // Not before the consumers are done: a warp that took its registers back while they still wait
     // for theirs would starve them.
-    meet<V>();
+    meet_block();
     grow_registers<kGemmRegisters>();
   }
 }

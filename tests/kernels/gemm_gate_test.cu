@@ -200,17 +200,7 @@ class FlowRun {
     constexpr int kBytes = shared_bytes(kVariant);
     ASSERT_CUDA(cudaFuncSetAttribute(flow_kernel<Index, Ahead>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    cudaLaunchAttribute cluster{};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = kVariant.cluster;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(compute + helpers + kReaders);
-    config.blockDim = dim3(kGemmThreads);
-    config.dynamicSmemBytes = kBytes;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    ASSERT_CUDA(cudaLaunchKernelEx(&config, flow_kernel<Index, Ahead>, flow));
+    flow_kernel<Index, Ahead><<<compute + helpers + kReaders, kGemmThreads, kBytes>>>(flow);
     ASSERT_CUDA(cudaDeviceSynchronize());
   }
 
@@ -231,7 +221,7 @@ template <int I>
 using Index = std::integral_constant<int, I>;
 using Indices = ::testing::Types<Index<variant_index({256, 64, 4, Epilogue::kStore})>,
                                  Index<variant_index({128, 64, 6, Epilogue::kSiluMul})>,
-                                 Index<variant_index({.cluster = 2})>, Index<variant_index({.deferred = true})>>;
+                                 Index<variant_index({.deferred = true})>>;
 TYPED_TEST_SUITE(GatedGemm, Indices);
 
 template <int Index, bool Ahead>
