@@ -88,8 +88,8 @@ std::string strip_svg(const ChosenRun& run, const std::string& word) {
     const auto step = static_cast<analysis::Step>(i);
     if (keys.contains(color(step).slug) &&
         run.attribution.path.by_step[static_cast<std::size_t>(i)] > 0) {
-      out += fmt::format("<li><i class=\"key\" data-color=\"{}\"></i>{}</li>", color(step).slug,
-                         escape_html(analysis::name(step)));
+      out += fmt::format("<li><i class=\"key\" style=\"background:var(--{})\"></i>{}</li>",
+                         color(step).slug, escape_html(analysis::name(step)));
     }
   }
   return out + "</ul></figure>\n";
@@ -199,20 +199,12 @@ void add_sweep(Page& page, const ReportInput& input, const Findings& findings) {
 }
 
 void add_run(Page& page, const ChosenRun& run) {
-  const std::string which =
-      fmt::format("The run: {}{}{}.", run.name, run.why.empty() ? "" : ", " + run.why,
-                  run.timeline.meta.config.empty() ? "" : ": " + run.timeline.meta.config);
+  const std::string which = prose::which(run);
   if (!run.attribution.refusal.empty()) {
     page.add("path", "Critical path", paragraph(which) + paragraph(run.attribution.refusal));
   } else {
-    page.add("path", "Critical path",
-             paragraph(which) + paragraph(prose::kPath, "lead") + strip_svg(run, page.word) +
-                 to_html(path_table(run)) +
-                 (run.attribution.caveats.empty()
-                      ? ""
-                      : "<h3>Caveats</h3>\n" + list(run.attribution.caveats)));
     page.add("accounting", "Wait accounting",
-             paragraph(prose::kAccounting, "lead") +
+             paragraph(which) + paragraph(prose::kAccounting, "lead") +
                  chart("chart-accounting", "What the SMs of each rank did", page.word,
                        "Shares of SM time by use; the table below has the numbers") +
                  to_html(accounting_table(run)) +
@@ -222,6 +214,12 @@ void add_run(Page& page, const ChosenRun& run) {
              paragraph(prose::kWaits, "lead") + to_html(blame_matrix(run)) +
                  to_html(blame_table(run)) + "<details><summary>All kinds of waits</summary>\n" +
                  to_html(wait_table(run)) + "</details>\n");
+    page.add("path", "Critical path",
+             paragraph(which) + paragraph(prose::kPath, "lead") + strip_svg(run, page.word) +
+                 to_html(path_table(run)) +
+                 (run.attribution.caveats.empty()
+                      ? ""
+                      : "<h3>Caveats</h3>\n" + list(run.attribution.caveats)));
   }
   page.add("timeline", "Block timeline",
            paragraph(prose::kTimeline, "lead") +

@@ -104,11 +104,9 @@ void write_sweep(Document& out, const ReportInput& input, const Findings& findin
   }
 }
 
-void write_run(Document& out, const ChosenRun& run) {
+void write_path(Document& out, const ChosenRun& run) {
   out.heading("Critical path");
-  out.paragraph(
-      fmt::format("The run: {}{}{}.", run.name, run.why.empty() ? "" : ", " + run.why,
-                  run.timeline.meta.config.empty() ? "" : ": " + run.timeline.meta.config));
+  out.paragraph(prose::which(run));
   if (!run.attribution.refusal.empty()) {
     out.paragraph(run.attribution.refusal);
     return;
@@ -120,7 +118,11 @@ void write_run(Document& out, const ChosenRun& run) {
     out.strong("Caveats");
     out.list(run.attribution.caveats);
   }
+}
+
+void write_waits(Document& out, const ChosenRun& run) {
   out.heading("Wait accounting");
+  out.paragraph(prose::which(run));
   out.paragraph(prose::kAccounting);
   out.picture("accounting", "What the SMs of each rank did");
   out.table(accounting_table(run));
@@ -129,11 +131,9 @@ void write_run(Document& out, const ChosenRun& run) {
   out.paragraph(prose::kWaits);
   out.table(blame_matrix(run));
   Table gates = blame_table(run);
+  gates.columns.pop_back();  // the page's button
   for (std::vector<Cell>& row : gates.rows) {
-    row.pop_back();  // the page's button
-  }
-  if (!gates.columns.empty()) {
-    gates.columns.pop_back();
+    row.pop_back();
   }
   out.table(gates);
   out.table(wait_table(run));
@@ -154,7 +154,10 @@ std::string render_markdown(const ReportInput& input, const Charts& charts) {
   write_verdict(out, input, findings);
   write_sweep(out, input, findings);
   if (input.chosen) {
-    write_run(out, *input.chosen);
+    if (input.chosen->attribution.refusal.empty()) {
+      write_waits(out, *input.chosen);
+    }
+    write_path(out, *input.chosen);
     out.paragraph("The block timeline is in report.html.");
   }
   out.heading("Provenance", false);

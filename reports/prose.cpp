@@ -40,6 +40,12 @@ std::string subtitle(const ReportInput& input) {
   return joined({"Sweep " + input.name, input.problem, input.source, input.date});
 }
 
+std::string which(const ChosenRun& run) {
+  const std::string& config = run.timeline.meta.config;
+  return fmt::format("The run: {}{}{}.", run.name, run.why.empty() ? "" : ", " + run.why,
+                     config.empty() ? "" : ": " + config);
+}
+
 std::string footer(const ReportInput& input) {
   return joined({"fusescope " + input.version, input.commit.empty() ? "" : "commit " + input.commit,
                  input.date, input.source}) +

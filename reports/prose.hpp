@@ -46,6 +46,7 @@ inline constexpr const char* kTimeline =
 inline constexpr const char* kProvenance = "Where this report and its numbers come from.";
 
 std::string subtitle(const ReportInput& input);  // problem, source, date
+std::string which(const ChosenRun& run);         // the run that a section is about
 std::string footer(const ReportInput& input);
 // What the numbers are, in words; HTML with everything escaped, and plain.
 std::string ribbon_html(const ReportInput& input);

@@ -24,7 +24,7 @@ std::string html_cell(const Cell& cell, const Column& column, bool first) {
   }
   out += ">";
   if (!cell.swatch.empty()) {
-    out += fmt::format("<i class=\"key\" data-color=\"{}\" aria-hidden=\"true\"></i>",
+    out += fmt::format("<i class=\"key\" style=\"background:var(--{})\" aria-hidden=\"true\"></i>",
                        escape_html(cell.swatch));
   }
   std::string text = escape_html(cell.text);

@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
+#include <cctype>
 #include <charconv>
-#include <map>
 
 #include "reports/findings.hpp"
 #include "reports/format.hpp"
@@ -90,30 +88,30 @@ void say_best(const ReportInput& input, Findings& findings) {
   }
 }
 
-// Whose rows the gates waited for, and what those rows were doing.
-std::string blame_sentence(const analysis::Accounting& accounting) {
-  std::map<int, double> by_source;
-  std::array<double, 3> by_blame{};
-  double total = 0;
-  for (const analysis::GateBlame& gate : accounting.gates) {
-    by_source[gate.source_rank] += static_cast<double>(gate.wait_ns);
-    for (std::size_t i = 0; i < by_blame.size(); ++i) {
-      by_blame[i] += static_cast<double>(gate.ns_by_blame[i]);
-    }
-    total += static_cast<double>(gate.wait_ns);
+// Whose rows the gates waited for most.
+std::string blame_sentence(const std::vector<analysis::WaitTotal>& sources) {
+  std::int64_t all = 0;
+  for (const analysis::WaitTotal& source : sources) {
+    all += source.wait_ns;
   }
-  if (total <= 0) {
+  if (sources.size() < 2 || all <= 0 || sources.front().id < 0) {
     return "";
   }
-  const auto most =
-      std::max_element(by_source.begin(), by_source.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
   return fmt::format(
-      " All gates together waited {} block-µs: {} for rows not yet issued, {} for rows in flight, "
-      "{} for "
-      "rows that had landed but were not seen yet; rank {}'s rows were the last in {} of it.",
-      us(total / 1000), percent(by_blame[0] / total), percent(by_blame[1] / total),
-      percent(by_blame[2] / total), most->first, percent(most->second / total));
+      " Of all gate waits, {} ended with a row of rank {}.",
+      percent(static_cast<double>(sources.front().wait_ns) / static_cast<double>(all)),
+      sources.front().id);
+}
+
+// The analysis writes for terminals; the report has the real sign.
+std::string with_micro_sign(std::string text) {
+  for (std::size_t at = text.find(" us"); at != std::string::npos; at = text.find(" us", at + 1)) {
+    const std::size_t after = at + 3;
+    if (after == text.size() || std::isalnum(static_cast<unsigned char>(text[after])) == 0) {
+      text.replace(at + 1, 1, "µ");
+    }
+  }
+  return text;
 }
 
 void say_path(const ReportInput& input, Findings& findings) {
@@ -129,12 +127,9 @@ void say_path(const ReportInput& input, Findings& findings) {
   if (wall <= 0) {
     return;
   }
-  const auto exposed = static_cast<double>(run.attribution.path.exposed_communication_ns());
-  findings.verdict.push_back(
-      fmt::format("In the run explained below ({}), {} µs of {} µs ({}) are exposed communication "
-                  "by critical path. {}{}",
-                  run.name, us(exposed / 1000), us(wall / 1000), percent(exposed / wall),
-                  run.attribution.headline, blame_sentence(run.attribution.accounting)));
+  findings.verdict.push_back(fmt::format("The run explained below is {}. {}{}", run.name,
+                                         with_micro_sign(run.attribution.headline),
+                                         blame_sentence(run.attribution.waits.source_ranks)));
 
   double fixed = 0;
   for (const Step each :

@@ -1,12 +1,6 @@
-// The page around the charts: colour keys, folded tables, section marks, theme, print.
+// The page around the charts: folded tables, section marks, theme, print.
 'use strict';
 (function () {
-  fusescope.onPaint(() => {
-    document.querySelectorAll('[data-color]').forEach((node) => {
-      node.style.background = fusescope.color(node.dataset.color);
-    });
-  });
-
   document.querySelectorAll('button.unfold').forEach((button) => {
     const table = button.closest('.table');
     const words = button.textContent;

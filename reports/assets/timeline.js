@@ -46,7 +46,7 @@
   head.kinds.forEach((kind, i) => {
     if (!used.has(i)) return;
     const entry = element('button', {type: 'button', 'aria-pressed': 'false'},
-        element('i', {class: 'key', 'data-color': kind.color, 'aria-hidden': 'true'}), kind.name.replaceAll('_', ' '));
+        element('i', {class: 'key', style: 'background:var(--' + kind.color + ')', 'aria-hidden': 'true'}), kind.name.replaceAll('_', ' '));
     entry.addEventListener('click', () => {
       state.only = state.only === i ? -1 : i;
       [...legend.children].forEach((other) => other.setAttribute('aria-pressed', String(other === entry && state.only === i)));
@@ -79,8 +79,10 @@
       box.dataset.ready = 'true';
     });
   }
+  const tallest = Math.round(Math.min(760, Math.max(480, innerHeight * .8)));
   function relayout() {
     state.content = drawing.layout(state.rowHeight) + 6;
+    canvas.style.height = Math.min(tallest, state.content + drawing.AXIS + drawing.STRIP) + 'px';
     redraw();
   }
   function show(begin, end) {
@@ -285,7 +287,6 @@
   }
   addEventListener('hashchange', jump);
   new ResizeObserver(redraw).observe(box);
-  canvas.style.height = Math.round(Math.min(760, Math.max(480, innerHeight * .8))) + 'px';
   fusescope.onPaint(() => {
     drawing.loadColors();
     relayout();

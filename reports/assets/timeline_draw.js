@@ -3,7 +3,7 @@
 // costs about as much as there are pixels.
 'use strict';
 (function () {
-  const GUTTER = 178, AXIS = 24, STRIP = 18, BAND = 27, GAP = 4, RANK_GAP = 12;
+  const GUTTER = 196, AXIS = 24, STRIP = 18, BAND = 27, GAP = 4, RANK_GAP = 12;
   const {color, number} = fusescope;
 
   // Ticks at 1, 2 or 5 times a power of ten, about one every 110 pixels.
@@ -34,8 +34,9 @@
       for (const each of model.groups) {
         if (each.rank !== rank) { y += rank < 0 ? 4 : RANK_GAP; rank = each.rank; }
         each.y = y;
-        each.rowHeight = each.stage === 0 ? 15 : rowHeight;
-        each.height = each.stage === 0 ? 15 : each.open ? Math.max(BAND, each.tracks.length * rowHeight) : BAND;
+        // Few rows share the height of a band.
+        each.rowHeight = each.stage === 0 ? 15 : Math.max(rowHeight, BAND / each.tracks.length);
+        each.height = each.stage === 0 ? 15 : each.open ? each.tracks.length * each.rowHeight : BAND;
         y += each.height + GAP;
       }
       drawing.rowOfTrack = new Map();

@@ -1,0 +1,130 @@
+// The page in a real browser: no console message, every chart and the timeline drawn. Skips where
+// there is no Chromium (FUSESCOPE_CHROMIUM names another).
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "reports/assets.hpp"
+#include "reports/report.hpp"
+#include "synthetic.hpp"
+
+namespace fusescope::reports {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string run(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::string out;
+  char buffer[4096];
+  std::size_t n = 0;
+  while (pipe && (n = fread(buffer, 1, sizeof buffer, pipe.get())) > 0) {
+    out.append(buffer, n);
+  }
+  return out;
+}
+
+std::string browser() {
+  const char* wanted = std::getenv("FUSESCOPE_CHROMIUM");
+  for (const std::string& name :
+       {std::string(wanted == nullptr ? "" : wanted), std::string("chromium"),
+        std::string("chromium-browser"), std::string("google-chrome")}) {
+    if (!name.empty() && !run("command -v '" + name + "' 2>/dev/null").empty()) {
+      return name;
+    }
+  }
+  return "";
+}
+
+struct Loaded {
+  std::string dom;
+  std::string log;
+};
+
+Loaded load(const std::string& program, const std::string& page, const std::string& fragment) {
+  const fs::path folder =
+      fs::path(testing::TempDir()) /
+      (std::string("browser_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  std::ofstream(folder / "report.html") << page;
+  const std::string log = (folder / "log").string();
+  Loaded loaded;
+  loaded.dom = run(
+      "timeout 120 '" + program +
+      "' --headless --no-sandbox --disable-gpu --virtual-time-budget=5000 --window-size=1400,1000 "
+      "--enable-logging=stderr --v=0 --dump-dom --user-data-dir='" +
+      (folder / "profile").string() + "' 'file://" + (folder / "report.html").string() + fragment +
+      "' 2>'" + log + "'");
+  std::ifstream in(log);
+  std::ostringstream text;
+  text << in.rdbuf();
+  loaded.log = text.str();
+  fs::remove_all(folder);
+  return loaded;
+}
+
+bool tag_is_ready(const std::string& dom, const std::string& id) {
+  const std::size_t at = dom.find("id=\"" + id + "\"");
+  if (at == std::string::npos) {
+    return false;
+  }
+  const std::size_t open = dom.rfind('<', at);
+  return dom.substr(open, dom.find('>', at) - open).find("data-ready=\"true\"") !=
+         std::string::npos;
+}
+
+class Browser : public testing::Test {
+ protected:
+  void SetUp() override {
+    program_ = browser();
+    if (program_.empty()) {
+      GTEST_SKIP() << "no chromium on this machine";
+    }
+  }
+  std::string program_;
+};
+
+TEST_F(Browser, DrawsEverythingWithoutAConsoleMessage) {
+  const ReportInput input = synthetic_input();
+  const Loaded loaded = load(program_, render_html(input), "");
+  EXPECT_EQ(loaded.log.find("CONSOLE"), std::string::npos) << loaded.log;
+  EXPECT_NE(loaded.dom.find("data-events=\"" +
+                            std::to_string(input.chosen->timeline.events.size()) + "\""),
+            std::string::npos);
+  EXPECT_TRUE(tag_is_ready(loaded.dom, "timeline-box"));
+  EXPECT_TRUE(tag_is_ready(loaded.dom, "heatmap"));
+  if (asset("chart.js").empty()) {
+    GTEST_SKIP() << "this build carries no Chart.js";
+  }
+  for (const char* id : {"chart-ladder", "chart-steps", "chart-accounting"}) {
+    EXPECT_TRUE(tag_is_ready(loaded.dom, id)) << id;
+  }
+}
+
+TEST_F(Browser, AnAddressOpensItsSpanOfTheTimeline) {
+  const Loaded loaded = load(program_, render_html(synthetic_input()), "#t=20-30");
+  EXPECT_EQ(loaded.log.find("CONSOLE"), std::string::npos) << loaded.log;
+  EXPECT_NE(loaded.dom.find("20.00 \u2013 30.00 \u00b5s"), std::string::npos);
+}
+
+TEST_F(Browser, AnEmptySweepAndARefusedRunLoadToo) {
+  ReportInput input;
+  input.name = "</script><b>empty";
+  EXPECT_EQ(load(program_, render_html(input), "").log.find("CONSOLE"), std::string::npos);
+  ReportInput refused = synthetic_input();
+  refused.chosen->attribution = {};
+  refused.chosen->attribution.refusal = "records were dropped";
+  const Loaded loaded = load(program_, render_html(refused), "");
+  EXPECT_EQ(loaded.log.find("CONSOLE"), std::string::npos) << loaded.log;
+  EXPECT_TRUE(tag_is_ready(loaded.dom, "timeline-box"));
+}
+
+}  // namespace
+}  // namespace fusescope::reports

@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "reports/report.hpp"
+#include "synthetic.hpp"
+
+namespace fusescope::reports {
+namespace {
+
+Charts drawn() {
+  Charts charts;
+  for (const char* key : {"ladder", "steps", "path", "accounting"}) {
+    charts.svg[key] = "<svg/>";
+  }
+  return charts;
+}
+
+TEST(Markdown, HasEverySectionAndEachWithNumbersSaysSimulated) {
+  const std::string text = render_markdown(synthetic_input(), drawn());
+  for (const char* heading :
+       {"## Verdict (simulated)", "## Ladder (simulated)", "## Published figures (simulated)",
+        "## Steps per config (simulated)", "## Sweep (simulated)", "## Configs (simulated)",
+        "## Failures", "## Critical path (simulated)", "## Wait accounting (simulated)",
+        "## Who waits for whom (simulated)", "## Provenance"}) {
+    EXPECT_NE(text.find(heading), std::string::npos) << heading;
+  }
+  EXPECT_NE(text.find("](ladder.svg)"), std::string::npos);
+}
+
+TEST(Markdown, WithoutChartsTheTablesStandAloneAndItSaysSo) {
+  Charts none;
+  none.missing = "gnuplot was not found";
+  const std::string text = render_markdown(synthetic_input(), none);
+  EXPECT_NE(text.find("gnuplot was not found."), std::string::npos);
+  EXPECT_EQ(text.find(".svg"), std::string::npos);
+  EXPECT_NE(text.find("## Ladder"), std::string::npos);
+}
+
+TEST(Markdown, EveryRowOfATableHasItsColumns) {
+  ReportInput input = synthetic_input();
+  input.ladder.steps[2].name = "a | b \\| c";
+  input.trials[12].reason = "line\nbreak | pipe";
+  std::istringstream lines(render_markdown(input, drawn()));
+  std::string line;
+  int columns = 0;
+  int rows = 0;
+  while (std::getline(lines, line)) {
+    if (!line.starts_with("|")) {
+      columns = 0;
+      continue;
+    }
+    int bars = 0;
+    bool escaped = false;
+    for (const char c : line) {
+      bars += c == '|' && !escaped ? 1 : 0;
+      escaped = c == '\\' && !escaped;
+    }
+    if (columns == 0) {
+      columns = bars;
+    }
+    EXPECT_EQ(bars, columns) << line;
+    ++rows;
+  }
+  EXPECT_GT(rows, 60);
+}
+
+TEST(Markdown, ForeignTextStaysText) {
+  ReportInput input = synthetic_input();
+  input.name = "<script>alert(1)</script>";
+  input.why = "# heading\n\n[link](http://x) ![i](y)";
+  const std::string text = render_markdown(input, drawn());
+  EXPECT_EQ(text.find("<script"), std::string::npos);
+  EXPECT_EQ(text.find("[link]("), std::string::npos);
+  EXPECT_EQ(text.find("![i]("), std::string::npos);
+  EXPECT_EQ(text.find("\n# heading"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fusescope::reports
