@@ -82,7 +82,7 @@ struct Sm {
 std::vector<Block> blocks_of(const Dependencies& dependencies, int rank, Stage stage,
                              const std::vector<std::uint32_t>& tracks) {
   const Timeline& timeline = dependencies.timeline();
-  std::map<int, Block> by_number;
+  std::map<std::pair<Role, int>, Block> by_number;  // roles may count their blocks from 0 each
   for (const std::uint32_t id : tracks) {
     const Track& track = timeline.tracks[id];
     const Dependencies::Range range = dependencies.events_of_track(id);
@@ -91,7 +91,8 @@ std::vector<Block> blocks_of(const Dependencies& dependencies, int rank, Stage s
     }
     const Window held{timeline.events[range.first].begin_ns,
                       timeline.events[range.last - 1].end_ns};
-    const auto [found, fresh] = by_number.try_emplace(track.block, Block{track.role, held, {}});
+    const auto [found, fresh] =
+        by_number.try_emplace({track.role, track.block}, Block{track.role, held, {}});
     Block& block = found->second;
     block.tracks.push_back(id);
     if (!fresh) {

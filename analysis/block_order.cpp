@@ -12,6 +12,15 @@ using timeline::Timeline;
 using timeline::Track;
 using EventId = BlockOrder::EventId;
 
+namespace {
+
+// A block within its kernel: roles may count their blocks from 0 each.
+std::uint64_t block_of(const Track& track) {
+  return (static_cast<std::uint64_t>(track.role) << 32) | static_cast<std::uint32_t>(track.block);
+}
+
+}  // namespace
+
 EventId BlockOrder::last_begun_before(std::uint32_t track, std::int64_t at_ns) const {
   const Dependencies::Range range = dependencies_.events_of_track(track);
   const auto begin = dependencies_.timeline().events.begin();
@@ -54,8 +63,7 @@ EventId BlockOrder::freed_the_sm(EventId id) {
 const std::vector<std::uint32_t>& BlockOrder::lanes_of(const Track& block) {
   const auto key = [](const Track& track) {
     return (static_cast<std::uint64_t>(track.rank) << 40) |
-           (static_cast<std::uint64_t>(track.stage) << 32) |
-           static_cast<std::uint32_t>(track.block);
+           (static_cast<std::uint64_t>(track.stage) << 36) | block_of(track);
   };
   if (lanes_.empty()) {
     const std::vector<Track>& tracks = dependencies_.timeline().tracks;
@@ -74,14 +82,14 @@ const std::vector<EventId>& BlockOrder::block_ends(int rank, Stage stage) {
     return ends;
   }
   const Timeline& timeline = dependencies_.timeline();
-  std::unordered_map<int, EventId> last_of_block;
+  std::unordered_map<std::uint64_t, EventId> last_of_block;
   for (std::uint32_t t = 0; t < timeline.tracks.size(); ++t) {
     const Track& track = timeline.tracks[t];
     const Dependencies::Range range = dependencies_.events_of_track(t);
     if (track.rank != rank || track.stage != stage || range.first == range.last) {
       continue;
     }
-    const auto [block, first_lane] = last_of_block.try_emplace(track.block, range.last - 1);
+    const auto [block, first_lane] = last_of_block.try_emplace(block_of(track), range.last - 1);
     if (!first_lane && event(range.last - 1).end_ns > event(block->second).end_ns) {
       block->second = range.last - 1;
     }

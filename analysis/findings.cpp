@@ -171,12 +171,13 @@ std::string drain_reason(const Dependencies& dependencies, const StepDetail& det
   const Timeline& timeline = dependencies.timeline();
   const int tokens = timeline.wiring.ranks * timeline.wiring.tokens_per_rank;
   std::size_t unclaimed = 0;
-  std::set<int> blocks;
+  std::set<std::pair<timeline::Role, int>> blocks;  // roles may count their blocks from 0 each
   for (int token = 0; token < tokens; ++token) {
     const EventId sum = dependencies.of_token(rank, Kind::sum, token);
     if (sum != kNone && dependencies.event(sum).begin_ns >= last_tile) {
       ++unclaimed;
-      blocks.insert(dependencies.track_of(sum).block);
+      const Track& track = dependencies.track_of(sum);
+      blocks.insert({track.role, track.block});
     }
   }
   return fmt::format(

@@ -71,6 +71,21 @@ TEST(Accounting, WorkOnOneLaneHidesWaitingOnAnother) {
   EXPECT_EQ(of(accounting.ranks[0].by_use, Use::idle), 20);
 }
 
+TEST(Accounting, RolesMayCountTheirBlocksFromZeroEach) {
+  HandMade made(1);
+  made.meta().sms = 2;
+  made.wiring().hit_row_block = {{0}};
+  made.phase(0, Kind::gemm_combine_push, 0, 100);
+  const auto compute = made.track(0, Stage::gemm_combine_push, Role::compute, 0);
+  const auto jobs = made.track(0, Stage::gemm_combine_push, Role::communication, 0);
+  made.event(compute, Kind::mainloop, 0, 100, {.row_block = 0, .index = 0});
+  made.event(jobs, Kind::sum, 10, 90, {.token = 0, .index = 0});
+  const Accounting accounting = account(made.build());
+  EXPECT_EQ(of(accounting.ranks[0].by_use, Use::compute), 100);
+  EXPECT_EQ(of(accounting.ranks[0].by_use, Use::combine), 80);
+  EXPECT_EQ(of(accounting.ranks[0].by_use, Use::idle), 20);
+}
+
 TEST(Accounting, ShortLivedBlocksShareTheSmsThereAre) {
   HandMade made(1, 6);
   made.meta().sms = 2;
