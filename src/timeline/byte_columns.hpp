@@ -5,9 +5,9 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
