@@ -71,6 +71,7 @@ Costs make_costs(const Profile& profile, const Shape& shape, const Config& confi
   costs.push_row = costs.row_bytes / profile.sm_push;
   costs.link_pull_row = costs.row_bytes / capped(profile.link_pull, config.link_gbps);
   costs.link_push_row = costs.row_bytes / capped(profile.link_push, config.link_gbps);
+  costs.fabric_row = costs.row_bytes / profile.fabric;
 
   costs.memory_rate = profile.dram_peak * profile.dram_copy_fraction;
   costs.cache_bytes = profile.l2 * 1024 * 1024;

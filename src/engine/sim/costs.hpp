@@ -31,6 +31,8 @@ struct Costs {
   double pull_remote_row = 0, pull_local_row = 0, store_row = 0, read_row = 0, push_row = 0;
   // A link moving one row, per direction [ns].
   double link_pull_row = 0, link_push_row = 0;
+  // What lies between all GPUs, moving one row [ns].
+  double fabric_row = 0;
 
   double memory_rate = 0;  // [bytes/ns] what a copy reaches
   double cache_bytes = 0;

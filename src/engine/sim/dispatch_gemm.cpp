@@ -42,8 +42,8 @@ Task compute_block(Rank& rank, int block, int blocks, bool gated) {
 
 }  // namespace
 
-// The row crosses the block's own copy path, its source's egress and this rank's ingress, each with its
-// own queue.
+// The row crosses the block's own copy path, its source's egress, the fabric and this rank's ingress,
+// each with its own queue.
 double pull_row(Rank& rank, Server& block, int token, double now) {
   World& world = rank.world;
   const Costs& costs = world.costs;
@@ -57,6 +57,7 @@ double pull_row(Rank& rank, Server& block, int token, double now) {
     landed = block.reserve(now, costs.pull_remote_row * noise);
     landed = std::max(landed, world.ranks[source]->egress.reserve(now, costs.link_pull_row));
     landed = std::max(landed, rank.ingress.reserve(now, costs.link_pull_row));
+    landed = std::max(landed, world.fabric.reserve(now, costs.fabric_row));
   }
   landed += world.profile.pull_latency * 1e3;
   landed += static_cast<double>(world.injected(InjectPoint::pull));

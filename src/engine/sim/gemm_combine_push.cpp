@@ -53,6 +53,7 @@ double push_row(Rank& rank, int receiver, double now) {
   } else {
     moved = std::max(moved, rank.egress.reserve(now, costs.link_push_row));
     moved = std::max(moved, world.ranks[receiver]->ingress.reserve(now, costs.link_push_row));
+    moved = std::max(moved, world.fabric.reserve(now, costs.fabric_row));
   }
   return moved + world.profile.push_latency * 1e3 +
          static_cast<double>(world.injected(InjectPoint::push));

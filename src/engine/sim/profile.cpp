@@ -97,6 +97,7 @@ const std::vector<ProfileNumber>& profile_numbers() {
       {"block_launch", "us", 0.001, 1e3, &Profile::block_launch},
       {"link_pull", "GB/s", 0.1, 1e4, &Profile::link_pull},
       {"link_push", "GB/s", 0.1, 1e4, &Profile::link_push},
+      {"fabric", "GB/s", 0.1, 1e5, &Profile::fabric},
       {"collective_rate", "GB/s", 0.1, 1e4, &Profile::collective_rate},
       {"collective_latency", "us", 0.001, 1e4, &Profile::collective_latency},
       {"ids_exchange", "us", 0.001, 1e4, &Profile::ids_exchange},

@@ -68,6 +68,7 @@ struct Profile {
   // Links: each GPU's own, per direction.
   double link_pull = 0;           // [GB/s] rows read by SMs
   double link_push = 0;           // [GB/s] rows written by SMs
+  double fabric = 0;              // [GB/s] between all GPUs of the machine together
   double collective_rate = 0;     // [GB/s] serial layer: all-gather, reduce-scatter
   double collective_latency = 0;  // [us]
 

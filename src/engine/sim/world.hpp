@@ -72,6 +72,7 @@ struct World {
   Scheduler scheduler;
   Recorder recorder;
   std::vector<std::unique_ptr<Rank>> ranks;
+  Server fabric;  // switches and root complexes, shared by all ranks
   Rendezvous ids_exchanged;
   Rendezvous entry_barrier;
   Rendezvous copied_barrier;
