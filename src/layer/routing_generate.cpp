@@ -1,5 +1,7 @@
 // Generated routing: balanced, uniform, zipf, hot. Each is a function of (spec, shape) alone, equal
 // on every machine; every token draws from its own random stream.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -171,9 +173,9 @@ Routing generate_routing(const RoutingSpec& spec, const Shape& shape) {
     case RoutingKind::hot:
       hot(spec, shape, routing.experts);
       if (spec.hot_share > largest_hot_share(spec, shape)) {
-        routing.description += " (cut to a share of " +
-                               std::to_string(largest_hot_share(spec, shape)) +
-                               ": a token takes each expert once)";
+        routing.description +=
+            fmt::format(" (cut to a share of {}: a token takes each expert once)",
+                        largest_hot_share(spec, shape));
       }
       break;
     case RoutingKind::file:
