@@ -29,6 +29,12 @@ __device__ inline bool wait_landed(const Guard& guard, int token, std::uint64_t&
   });
 }
 
+// Gives the barrier's shared memory back for other use (PTX ISA, "mbarrier.inval").
+__device__ inline void retire_barrier(std::uint64_t& barrier) {
+  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(&barrier));
+  asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address) : "memory");
+}
+
 // Starts a copy shared -> global (the destination may be a peer's memory). The caller commits.
 __device__ inline void start_store(void* to, const void* from, std::uint32_t bytes) {
   ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, to, from, bytes);

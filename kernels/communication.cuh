@@ -4,7 +4,8 @@
 //
 // A block holds `tokens_per_block` rows in shared memory. Each row slot has one thread of its own and
 // runs on its own; slots lie in different warps as long as there are warps, so that one slot's wait
-// holds up no other.
+// holds up no other. When run() returns in a thread, its slot's shared memory may be reused by other
+// threads after a barrier, for bulk copies too.
 
 #include <cstdint>
 
@@ -47,11 +48,14 @@ struct Communication {
     for (int i = slot * blocks + block; i < layer.tokens; i += blocks * tokens_per_block) {
       const int token = layer.pull_order == nullptr ? i : layer.pull_order[i];
       if (!pull(token, row, landed, parity))
-        return;
+        break;
       parity ^= 1;
       scatter(token, row);
       count_arrivals(token);
     }
+    retire_barrier(landed);
+    // Orders this thread's uses of the barrier's memory, generic ones, before bulk copies into it.
+    ptx::fence_proxy_async(ptx::space_shared);
   }
 
   __device__ bool pull(int token, unsigned char* row, std::uint64_t& landed,

@@ -34,6 +34,10 @@ struct ArrivalGate {
   __device__ static void cross_to_async_proxy() { ptx::fence_proxy_async(ptx::space_global); }
 };
 
+// Named barrier of a block that fetches first; not the GEMM's, and not barrier 0.
+inline constexpr unsigned kFetchedBarrier = 2;
+static_assert(kFetchedBarrier != kGemmBarrier);
+
 // The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
 template <int Index, class Probe>
 __global__ void __launch_bounds__(kGemmThreads, 1)
@@ -41,15 +45,21 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
   extern __shared__ __align__(1024) unsigned char smem[];
   const int block = static_cast<int>(blockIdx.x);
   const SmClock clock(args.layer.clock);
+  const int blocks = static_cast<int>(gridDim.x);
   if (block < args.compute_blocks) {
+    if (args.fetches_first) {
+      Communication{args.layer, smem, args.tokens_per_block, block, blocks}.run();
+      // Orders all slots' uses of shared memory before the GEMM's ring.
+      __barrier_sync_count(kFetchedBarrier, kGemmThreads);
+    }
     ArrivalGate gate{args.layer, args.open_at};
     NoSignal signal;
     Probe probe;
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
                                        args.compute_blocks);
   } else {
-    const int blocks = static_cast<int>(gridDim.x) - args.compute_blocks;
-    Communication{args.layer, smem, args.tokens_per_block, block - args.compute_blocks, blocks}
+    Communication{args.layer, smem, args.tokens_per_block, block - args.compute_blocks,
+                  blocks - args.compute_blocks}
         .run();
   }
 }

@@ -1,7 +1,8 @@
 #pragma once
 // Kernel 1: AllGather + gate/up GEMM in one cooperative launch, one block per SM. Blocks below
 // `compute_blocks` run the grouped GEMM behind gates; the rest pull tokens, scatter them and count
-// arrivals (communication.cuh).
+// arrivals (communication.cuh). With no block set apart for that, all blocks fetch their share of the
+// tokens first and then compute: no SM is taxed, and only the GEMM's head hides any communication.
 //
 // In: every rank's shared tokens, the schedule tables, arrival counters seeded with slack.
 // Out: gate_up [rows, 2I], or act [rows, I] with the activation fused. Padding rows are computed from
@@ -20,6 +21,7 @@ struct DispatchGemmArgs {
   LayerArgs layer;
   std::int32_t compute_blocks = 0;
   std::int32_t tokens_per_block = 0;
+  bool fetches_first = false;          // compute blocks fetch tokens before they compute
   std::uint32_t open_at = kBlockRows;  // arrivals that open a gate; 0 = gates stand open
 };
 

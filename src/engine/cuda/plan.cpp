@@ -134,6 +134,7 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
   plan.dispatch_blocks =
       alone && config.form == LayerForm::fused ? plan.dispatch.compute_blocks : sms;
   plan.dispatch.tokens_per_block = config.tokens_per_block;
+  plan.dispatch.fetches_first = config.dispatch_comm_sms == 0 && !alone;
   if (alone || config.study == Study::gates_open) {
     plan.dispatch.open_at = 0;
   }
@@ -162,7 +163,13 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
 
 std::string why_illegal_on_device(const Problem& problem, const Config& config,
                                   const DeviceLimits& device) {
-  if (std::string why = why_illegal(problem, config, device); !why.empty()) {
+  // These kernels can do without communication blocks: all blocks then fetch before they compute.
+  Config shared_rules = config;
+  shared_rules.dispatch_comm_sms = std::max(config.dispatch_comm_sms, 1);
+  if (config.dispatch_comm_sms < 0) {
+    return fmt::format("dispatch_comm_sms {} is negative", config.dispatch_comm_sms);
+  }
+  if (std::string why = why_illegal(problem, shared_rules, device); !why.empty()) {
     return why;
   }
   const Shape& shape = problem.shape;

@@ -14,6 +14,7 @@ struct Variation {
 std::vector<Variation> variations() {
   return {
       {"as it is", [](Config&) {}},
+      {"dispatch_comm_sms 0", [](Config& c) { c.dispatch_comm_sms = 0; }},
       {"dispatch_comm_sms 1", [](Config& c) { c.dispatch_comm_sms = 1; }},
       {"dispatch_comm_sms 100", [](Config& c) { c.dispatch_comm_sms = 100; }},
       {"combine_comm_sms 0", [](Config& c) { c.combine_comm_sms = 0; }},
