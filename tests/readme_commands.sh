@@ -4,7 +4,9 @@
 set -euo pipefail
 readme=$1
 PATH=$(dirname "$2"):$PATH
-cd "$(mktemp -d)"
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
 mkdir out
 count=0
 while IFS= read -r command; do
