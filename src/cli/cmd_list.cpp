@@ -178,32 +178,35 @@ std::string cell(const Json& value) {
   if (value.is_array()) {
     std::string text;
     for (const Json& each : value) {
-      text += (text.empty() ? "" : " | ") + cell(each);
+      text += fmt::format("{}{}", text.empty() ? "" : " | ", cell(each));
     }
     return text;
   }
   return value.dump();
 }
 
-// A name per row with its short facts on one line; long facts (sentences) on the lines below.
+// A name per row with its short facts on one line; sentences on the lines below.
 void print_rows(const Json& rows) {
-  constexpr std::size_t kLongest = 40;
+  const auto is_sentence = [](const std::string& key) {
+    return key == "meaning" || key == "about" || key == "why" || key == "source" ||
+           key == "reason" || key == "identity";
+  };
   std::size_t width = 0;
   for (const Json& row : rows) {
     width = std::max(width, cell(row["name"]).size());
   }
   for (const Json& row : rows) {
-    std::string line = fmt::format("{:<{}}", cell(row["name"]), width);
+    std::string line = cell(row["name"]);
     std::string below;
     for (const auto& [key, value] : row.items()) {
       const std::string text = cell(value);
       if (key == "name") {
         continue;
       }
-      if (text.size() > kLongest || key == "meaning") {
-        below += "    " + wrapped(text, 4) + "\n";
+      if (is_sentence(key)) {
+        below += fmt::format("    {}\n", wrapped(text, 4));
       } else {
-        line += fmt::format("  {} {}", key, text);
+        line = fmt::format("{:<{}}  {} {}", line, width, key, text);
       }
     }
     std::printf("%s\n%s", line.c_str(), below.c_str());

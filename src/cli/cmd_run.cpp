@@ -1,5 +1,7 @@
 // fusescope run: one config, its wall time, and where the time goes.
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -37,7 +39,7 @@ void print_text(const Problem& problem, const Config& config, const Run& run) {
   const std::size_t samples = run.result.samples.size();
   const std::string interval =
       run.wall_us.half_width() > 0
-          ? " +- " + std::to_string(run.wall_us.half_width()) + " us (95% of the median)"
+          ? fmt::format(" +- {:.1f} us (95% of the median)", run.wall_us.half_width())
           : "";
   std::printf("problem   %s\n", describe(problem).c_str());
   std::printf("config    %s\n", describe(config).c_str());

@@ -238,8 +238,12 @@ class Session {
       return;
     }
     const std::optional<sweep::Trial> best = sweep::best_trial(log.trials());
+    sweep::SummaryOptions summary{options_.top, {}};
+    for (const sweep::Axis& axis : config_.axes) {
+      summary.knobs.push_back(axis.knob);
+    }
     std::printf("\n%s%s%s", best ? best->source.c_str() : "", best ? "\n\n" : "",
-                sweep::summary_text(log.trials(), {options_.top, config_.base}).c_str());
+                sweep::summary_text(log.trials(), summary).c_str());
     if (outcome.ending == sweep::Ending::budget_spent) {
       std::printf("\nThe budget of %g s ended the search at %lld of %lld trials.\n",
                   config_.search.seconds, outcome.found + outcome.ran, outcome.planned);

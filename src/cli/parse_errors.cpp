@@ -1,6 +1,7 @@
 #include "cli/parse_errors.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -62,10 +63,12 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
                    option ? option_names(app) : subcommand_names(app));
   }
   const std::string place = command->get_name() + ": ";
-  if (error.get_name() == "ExtrasError" && !left.empty()) {
-    if (left.front().starts_with("-")) {
-      const std::string given = left.front().substr(0, left.front().find('='));
-      return place + unknown("option", given, option_names(*command));
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) && !left.empty()) {
+    const auto option = std::find_if(left.begin(), left.end(),
+                                     [](const std::string& each) { return each.starts_with("-"); });
+    if (option != left.end()) {
+      return place +
+             unknown("option", option->substr(0, option->find('=')), option_names(*command));
     }
     return place + "unexpected argument \"" + left.front() + "\"; \"fusescope " +
            command->get_name() + " --help\" explains the command";

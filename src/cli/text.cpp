@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <utility>
 
 namespace fusescope::cli {
 namespace {
@@ -27,7 +29,7 @@ std::string steps_text(const Attribution& attribution) {
                     us(finding.ns), finding.share * 100,
                     finding.exposed_ns > 0 ? fmt::format("{:.1f}", us(finding.exposed_ns)) : "");
     if (!finding.reason.empty()) {
-      text += "    " + wrapped(finding.reason, 4) + "\n";
+      text += fmt::format("    {}\n", wrapped(finding.reason, 4));
     }
   }
   return text + fmt::format("{:<20} {:>10.1f} {:>6.1f}% {:>10.1f}\n", "wall",
@@ -59,8 +61,12 @@ std::string gates_text(const analysis::Accounting& accounting, std::size_t most)
     return "";
   }
   std::string text = fmt::format("\nLongest waits at gates (of {}):\n", accounting.gates.size());
-  for (std::size_t i = 0; i < std::min(most, accounting.gates.size()); ++i) {
-    const analysis::GateBlame& gate = accounting.gates[i];
+  // Blocks that wait for the same row block wait equally long: one of them stands for all.
+  std::set<std::pair<int, int>> shown;
+  for (const analysis::GateBlame& gate : accounting.gates) {
+    if (shown.size() == most || !shown.emplace(gate.rank, gate.row_block).second) {
+      continue;
+    }
     text += fmt::format(
         "  {:.1f} us: rank {} block {} for row block {} (expert {}); last to land: token {} from "
         "rank {}, {} when the wait began\n",
@@ -80,7 +86,7 @@ std::string attribution_text(const Attribution& attribution, std::size_t gates) 
                      accounting_text(attribution.accounting) +
                      gates_text(attribution.accounting, gates);
   for (const std::string& caveat : attribution.caveats) {
-    text += "\n" + wrapped("Caveat: " + caveat, 4) + "\n";
+    text += fmt::format("\n{}\n", wrapped("Caveat: " + caveat, 4));
   }
   return text;
 }
@@ -93,7 +99,7 @@ std::string wrapped(const std::string& text, std::size_t indent, std::size_t wid
     const std::size_t end = std::min(text.find(' ', begin), text.size());
     const std::size_t length = end - begin;
     if (column > indent && column + 1 + length > width) {
-      result += "\n" + std::string(indent, ' ');
+      result += fmt::format("\n{:{}}", "", indent);
       column = indent;
     } else if (column > indent) {
       result += ' ';

@@ -12,15 +12,34 @@
 namespace fusescope::sweep {
 namespace {
 
-bool overlap(const Trial& a, const Trial& b) {
-  return a.median_us - a.half_ci_us <= b.median_us + b.half_ci_us &&
-         b.median_us - b.half_ci_us <= a.median_us + a.half_ci_us;
+bool is_tie(const Trial& a, const Trial& best) {
+  if (a.half_ci_us == 0 && best.half_ci_us == 0) {
+    return a.median_us <= best.median_us * (1 + kModelNoise);
+  }
+  return a.median_us - a.half_ci_us <= best.median_us + best.half_ci_us;
 }
 
 // "1402.3 +-1.1", and no interval where there is none.
 std::string shown_wall(const Trial& trial) {
   return trial.half_ci_us > 0 ? fmt::format("{:.1f} +-{:.1f}", trial.median_us, trial.half_ci_us)
                               : fmt::format("{:.1f}", trial.median_us);
+}
+
+std::string shown_config(const Config& config, const SummaryOptions& options) {
+  if (options.knobs.empty()) {
+    return describe(config);
+  }
+  std::string text;
+  for (const std::string& knob : options.knobs) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", knob,
+                        to_string(find_knob(knob)->get(config)));
+  }
+  return text;
+}
+
+std::string without_trailing_blanks(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
 }
 
 std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOptions& options) {
@@ -41,7 +60,7 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
                         tie ? std::string("tie") : fmt::format("{}", i + 1), shown_wall(trial),
                         fmt::format("{:+.2f}%", (trial.median_us / best - 1) * 100),
                         trial.timeline_wall_us > 0 ? fmt::format("{:.1f}", trial.exposed_us) : "-",
-                        describe(trial.config, options.base));
+                        shown_config(trial.config, options));
   }
   if (ranking.size() > options.top) {
     text += fmt::format("      ... and {} more\n", ranking.size() - options.top);
@@ -50,7 +69,7 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
     text += fmt::format("{} configs tie for the best: {}.\n", ties,
                         ranking.front().trial.half_ci_us > 0
                             ? "the 95% intervals of their medians overlap"
-                            : "their simulated times are equal");
+                            : "their simulated times differ by less than 0.1%");
   }
   return text;
 }
@@ -73,7 +92,7 @@ std::string ladder_text(const std::vector<Trial>& trials) {
   }
   const Trial& first = *rungs.front();
   std::string text = fmt::format("\n{:<{}}  {:>16}  {:>10}  {:>12}\n", "ladder", width, "wall [us]",
-                                 "gain [us]", "vs first");
+                                 "gain [us]", "vs " + first.label);
   const Trial* before = nullptr;
   for (const Trial* rung : rungs) {
     if (rung->verdict != Verdict::ok) {
@@ -82,19 +101,21 @@ std::string ladder_text(const std::vector<Trial>& trials) {
       before = nullptr;
       continue;
     }
-    text += fmt::format(
-        "{:<{}}  {:>16}  {:>10}  {:>12}\n", rung->label, width, shown_wall(*rung),
-        before == nullptr ? "" : fmt::format("{:+.1f}", before->median_us - rung->median_us),
+    const std::string gain =
+        before == nullptr ? "" : fmt::format("{:+.1f}", before->median_us - rung->median_us);
+    const std::string against_first =
         rung == &first || first.verdict != Verdict::ok
             ? ""
-            : fmt::format("{:+.1f}%", (rung->median_us / first.median_us - 1) * 100));
+            : fmt::format("{:+.1f}%", (rung->median_us / first.median_us - 1) * 100);
+    text += without_trailing_blanks(fmt::format("{:<{}}  {:>16}  {:>10}  {:>12}", rung->label,
+                                                width, shown_wall(*rung), gain, against_first));
     before = rung;
   }
   return text;
 }
 
 // Failures with the same verdict and reason share a line.
-std::string failures_text(const std::vector<Trial>& trials, const Config& base) {
+std::string failures_text(const std::vector<Trial>& trials, const SummaryOptions& options) {
   std::map<std::pair<Verdict, std::string>, std::vector<const Trial*>> groups;
   for (const Trial& trial : trials) {
     if (trial.verdict != Verdict::ok && trial.label.empty()) {
@@ -107,7 +128,8 @@ std::string failures_text(const std::vector<Trial>& trials, const Config& base) 
   std::string text = "\nDid not run:\n";
   for (const auto& [key, members] : groups) {
     text += fmt::format("  {} x {}: {} (first: trial {}, {})\n", members.size(), name(key.first),
-                        key.second, members.front()->id, describe(members.front()->config, base));
+                        key.second, members.front()->id,
+                        shown_config(members.front()->config, options));
   }
   return text;
 }
@@ -150,7 +172,7 @@ std::vector<Ranked> rank(const std::vector<Trial>& trials) {
   std::sort(ranking.begin(), ranking.end(),
             [](const Ranked& a, const Ranked& b) { return is_better(a.trial, b.trial); });
   for (Ranked& each : ranking) {
-    each.ties_with_best = overlap(each.trial, ranking.front().trial);
+    each.ties_with_best = is_tie(each.trial, ranking.front().trial);
   }
   return ranking;
 }
@@ -158,7 +180,7 @@ std::vector<Ranked> rank(const std::vector<Trial>& trials) {
 std::string summary_text(const std::vector<Trial>& trials, const SummaryOptions& options) {
   const std::vector<Trial> counted = latest(trials);
   return ranking_text(rank(counted), options) + ladder_text(counted) +
-         failures_text(counted, options.base);
+         failures_text(counted, options);
 }
 
 std::string to_csv(const std::vector<Trial>& trials) {

@@ -17,17 +17,20 @@ bool is_better(const Trial& a, const Trial& b);
 // The fastest trial of the search that ran (labelled trials take no part), or nothing.
 std::optional<Trial> best_trial(const std::vector<Trial>& trials);
 
+// Simulated times that differ by less, relative to the best, are called a tie: no model is that exact.
+inline constexpr double kModelNoise = 0.001;
+
 struct Ranked {
   Trial trial;
-  bool ties_with_best =
-      false;  // the intervals of their medians overlap; of simulations: equal times
+  bool ties_with_best = false;  // the medians' intervals overlap; without intervals: kModelNoise
 };
 // The search's trials that ran, fastest first.
 std::vector<Ranked> rank(const std::vector<Trial>& trials);
 
 struct SummaryOptions {
-  std::size_t top = 10;  // rows of the ranking
-  Config base;           // configs are printed as what differs from it
+  std::size_t top = 10;            // rows of the ranking
+  std::vector<std::string> knobs;  // a config is printed as the values of these (a sweep's axes);
+                                   // of none: as what differs from the defaults
 };
 std::string summary_text(const std::vector<Trial>& trials, const SummaryOptions& options);
 

@@ -3,9 +3,9 @@
 namespace fusescope::cli {
 namespace {
 
-using Run = test::ProgramTest;
+using RunCommand = test::ProgramTest;
 
-TEST_F(Run, PrintsWallStepsAndThatItIsSimulated) {
+TEST_F(RunCommand, PrintsWallStepsAndThatItIsSimulated) {
   const test::Said said = fusescope("run --shape tiny.json --routing zipf:1.0 --engine sim");
   EXPECT_EQ(said.code, 0) << said.err;
   EXPECT_EQ(said.err, "");
@@ -15,7 +15,7 @@ TEST_F(Run, PrintsWallStepsAndThatItIsSimulated) {
   }
 }
 
-TEST_F(Run, JsonIsTheRunFile) {
+TEST_F(RunCommand, JsonIsTheRunFile) {
   const test::Said said =
       fusescope("run --shape tiny.json --engine sim --set dispatch_comm_sms=8 --json --out r");
   ASSERT_EQ(said.code, 0) << said.err;
@@ -34,7 +34,7 @@ TEST_F(Run, JsonIsTheRunFile) {
   EXPECT_EQ(steps, run["attribution"]["wall_ns"].get<long long>());
 }
 
-TEST_F(Run, ItsFolderServesTheOtherCommands) {
+TEST_F(RunCommand, ItsFolderServesTheOtherCommands) {
   ASSERT_EQ(fusescope("run --shape tiny.json --engine sim --out r").code, 0);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "r/timeline.fst"));
 
@@ -54,14 +54,14 @@ TEST_F(Run, ItsFolderServesTheOtherCommands) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "r-report/report.html"));
 }
 
-TEST_F(Run, ARepeatReplacesItsFilesAndIsTheSame) {
+TEST_F(RunCommand, ARepeatReplacesItsFilesAndIsTheSame) {
   ASSERT_EQ(fusescope("run --shape tiny.json --engine sim --out r").code, 0);
   const std::string timeline = test::read_text(folder_ / "r/timeline.fst");
   ASSERT_EQ(fusescope("run --shape tiny.json --engine sim --out r").code, 0);
   EXPECT_EQ(test::read_text(folder_ / "r/timeline.fst"), timeline);
 }
 
-TEST_F(Run, TakesTheKnobsOfAnEarlierRun) {
+TEST_F(RunCommand, TakesTheKnobsOfAnEarlierRun) {
   ASSERT_EQ(fusescope("run --shape tiny.json --engine sim --set tokens_per_block=4 --out r").code,
             0);
   const test::Said said = fusescope(
@@ -71,14 +71,14 @@ TEST_F(Run, TakesTheKnobsOfAnEarlierRun) {
   EXPECT_EQ(said.json()["config"]["combine_comm_sms"], 8);
 }
 
-TEST_F(Run, WithoutATraceThereIsNoAttribution) {
+TEST_F(RunCommand, WithoutATraceThereIsNoAttribution) {
   const test::Said said = fusescope("run --shape tiny.json --engine sim --no-trace --json --out r");
   ASSERT_EQ(said.code, 0) << said.err;
   EXPECT_FALSE(said.json().contains("attribution"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "r/timeline.fst"));
 }
 
-TEST_F(Run, TheSerialLayerRuns) {
+TEST_F(RunCommand, TheSerialLayerRuns) {
   const test::Said said = fusescope("run --shape tiny.json --engine sim --set form=serial");
   EXPECT_EQ(said.code, 0) << said.err;
   EXPECT_NE(said.out.find("all gather"), std::string::npos) << said.out;

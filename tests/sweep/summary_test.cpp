@@ -33,9 +33,9 @@ TEST(Ranking, CallsOverlappingIntervalsATie) {
   EXPECT_NE(text.find("+10.00%"), std::string::npos) << text;
 }
 
-TEST(Ranking, OfSimulationsOnlyEqualTimesTie) {
+TEST(Ranking, OfSimulationsTimesWithinTheModelsNoiseTie) {
   const std::vector<Ranked> ranking =
-      rank({timed(1, 100, 0, 8), timed(0, 100, 0, 4), timed(2, 100.001, 0, 12)});
+      rank({timed(1, 100, 0, 8), timed(0, 100, 0, 4), timed(2, 100.2, 0, 12)});
   EXPECT_EQ(ranking[0].trial.id, 0);  // the smaller id, whatever the log's order
   EXPECT_TRUE(ranking[1].ties_with_best);
   EXPECT_FALSE(ranking[2].ties_with_best);
