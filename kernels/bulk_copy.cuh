@@ -40,10 +40,11 @@ __device__ inline void start_store(void* to, const void* from, std::uint32_t byt
   ptx::cp_async_bulk(ptx::space_global, ptx::space_shared, to, from, bytes);
 }
 
-// Until this thread's committed stores are complete: not merely read from shared memory, but written.
-// What follows publishes them, so that `.read` would be too weak.
+// Until all but the last `Pending` of this thread's committed groups of stores are complete: not merely
+// read from shared memory, but written. What follows publishes them, so that `.read` would be too weak.
+template <int Pending = 0>
 __device__ inline void wait_stored() {
-  ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
+  ptx::cp_async_bulk_wait_group(ptx::n32_t<Pending>());
   // The stores went through the async proxy; the release that publishes them is generic.
   ptx::fence_proxy_async(ptx::space_global);
 }

@@ -4,7 +4,7 @@
 // A job is run by one warpgroup. The three warpgroups of a block take jobs independently, so that one
 // job's wait or push overlaps another's sum. A warpgroup has two row buffers in shared memory: while
 // the copy engine drains one, the next job fills the other; the push of a job is completed and
-// counted just before the next job's push, or at the end.
+// counted just after the next job's push has started, or at the end.
 
 #include <cstdint>
 
@@ -22,7 +22,10 @@ __device__ inline int job_token(const LayerArgs& layer, int position) {
   return layer.job_order == nullptr ? position : layer.job_order[position];
 }
 
-// One warpgroup's way through the jobs. Every thread of the warpgroup calls the same methods.
+// One warpgroup's way through the jobs. Every thread of the warpgroup calls the same methods. Three
+// parts of it run side by side: the front (warp 0) claims the next job and waits until its row blocks
+// are ready, the pusher (a thread of the last warp) completes and counts the push before, and all
+// threads sum.
 class JobRunner {
  public:
   // `barrier`: a named barrier of this warpgroup's own. `rows`: kJobBuffers rows; `mailbox`: a word.
@@ -32,119 +35,131 @@ class JobRunner {
 
   // Claims jobs from the dispenser until there are none left.
   __device__ void run_dispenser() {
+    int job = claim();
     for (;;) {
-      const int job = claim();
-      if (job >= layer_.tokens || !run(job_token(layer_, job)))
+      const int token = next_ready(job < layer_.tokens ? job_token(layer_, job) : kNone);
+      if (token == kNone)
         break;
+      job = claim();  // on its way while this job is summed
+      sum(token);
+      push(token);
     }
     finish();
   }
 
-  // False: some wait was given up.
-  __device__ bool run(int token) {
-    if (!wait_ready(token))
-      return false;
-    sum(token);
-    push(token);
-    return true;
-  }
-
-  // Completes and counts the last push.
-  __device__ void finish() {
-    if (leader() && pending_ >= 0)
-      complete_push();
+  __device__ void run_one(int token) {
+    if (next_ready(token) != kNone) {
+      sum(token);
+      push(token);
+    }
+    finish();
   }
 
  private:
+  static constexpr int kNone = -1;
+
   __device__ static int thread() { return static_cast<int>(threadIdx.x) % kJobThreads; }
-  __device__ static bool leader() { return thread() == 0; }
+  __device__ static bool is_front() { return thread() < 32; }
+  __device__ static bool is_pusher() { return thread() == kJobThreads - 32; }
   __device__ void meet() const { __barrier_sync_count(barrier_, kJobThreads); }
 
+  // Front: the next position of the job order, the same in all lanes.
   __device__ int claim() const {
-    if (leader()) {
-      *mailbox_ = static_cast<std::int32_t>(GpuAtomic<std::uint32_t>(layer_.counters->dispenser)
-                                                .fetch_add(1, cuda::memory_order_relaxed));
+    int job = 0;
+    if (thread() == 0) {
+      job = static_cast<int>(GpuAtomic<std::uint32_t>(layer_.counters->dispenser)
+                                 .fetch_add(1, cuda::memory_order_relaxed));
     }
-    meet();
-    const int job = *mailbox_;
-    // Orders every thread's read of the mailbox before the next write to it (here, or in wait_ready).
-    meet();
-    return job;
+    return is_front() ? __shfl_sync(~0u, job, 0) : 0;
   }
 
-  // The first K threads wait for one row block each.
-  __device__ bool wait_ready(int token) const {
-    if (leader())
-      *mailbox_ = 1;
-    meet();
-    const std::int32_t* slots = layer_.slots + static_cast<std::int64_t>(token) * layer_.topk;
-    for (int k = thread(); k < layer_.topk; k += kJobThreads) {
-      const int row_block = slots[k] / 128;
-      // Acquires what the tile's storer released: orders the tile's stores before the loads of the
-      // sum, in this thread, and through the barrier below in the others.
-      if (!wait_for_counter(layer_.guard, Wait::ready, row_block, layer_.done[row_block],
-                            combine_.done_at))
-        *mailbox_ = 0;
+  // The front's token, in all threads, once its row blocks are ready; kNone if there is none, or if a
+  // wait was given up.
+  __device__ int next_ready(int token) const {
+    if (is_front()) {
+      const bool ready = token != kNone && wait_ready(token);
+      if (thread() == 0)
+        *mailbox_ = ready ? token : kNone;
     }
+    // Orders the mailbox's write before the reads below, and the front's acquires before the sum's
+    // loads in all threads.
     meet();
-    const bool ready = *mailbox_ != 0;
-    meet();
-    return ready;
+    return *mailbox_;  // read before the barrier in sum(), written next after it
+  }
+
+  // Front: one lane per row block.
+  __device__ bool wait_ready(int token) const {
+    const std::int32_t* slots = layer_.slots + static_cast<std::int64_t>(token) * layer_.topk;
+    bool ready = true;
+    for (int k = thread(); k < layer_.topk; k += 32) {
+      const int row_block = slots[k] / 128;
+      // Acquires what the tile's storer released: orders the tile's stores before the sum's loads.
+      ready = wait_for_counter(layer_.guard, Wait::ready, row_block, layer_.done[row_block],
+                               combine_.done_at) &&
+              ready;
+    }
+    return __all_sync(~0u, ready) != 0;
   }
 
   __device__ void sum(int token) {
     if (layer_.delays.job > 0)
       spin_until(now_ns() + layer_.delays.job);
-    auto* row = reinterpret_cast<uint4*>(buffer());
-    for (int unit = thread(); unit < layer_.hidden / 8; unit += kJobThreads)
-      row[unit] = combine_unit(layer_, token, unit);
+    combine_row(layer_, token, thread(), kJobThreads, reinterpret_cast<uint4*>(buffer()));
     // Orders this thread's stores to the row buffer before the bulk copy that reads it: the proxy
     // fence here, in each writing thread, then the barrier.
     ptx::fence_proxy_async(ptx::space_shared);
-    // Also orders the previous push's reads of the other buffer, whose completion the leader awaits
-    // below, before the writes of the job after this one: they come after the next barrier.
     meet();
   }
 
+  // The push of this job starts, the one before it is completed. Its buffer is written again by the
+  // job after this one, which the pusher lets begin (next_ready) only then.
   __device__ void push(int token) {
-    if (leader()) {
-      if (pending_ >= 0)
-        complete_push();
+    if (is_pusher()) {
       if (layer_.delays.push > 0)
         spin_until(now_ns() + layer_.delays.push);
       const int to = layer_.source_rank(token);
       const int t = token - to * layer_.tokens_per_rank;
-      if (layer_.ns_per_byte > 0 && to != layer_.rank)
-        through_ = book_link(layer_.counters->push_free_ns, layer_.row_bytes(), layer_.ns_per_byte);
+      const bool paced = layer_.ns_per_byte > 0 && to != layer_.rank;
+      const std::uint64_t through =
+          paced ? book_link(layer_.counters->push_free_ns, layer_.row_bytes(), layer_.ns_per_byte)
+                : 0;
       start_store(
           layer_.shared[to].staging +
               (static_cast<std::int64_t>(layer_.rank) * layer_.tokens_per_rank + t) * layer_.hidden,
           buffer(), layer_.row_bytes());
       ptx::cp_async_bulk_commit_group();
+      if (pending_ != kNone) {
+        wait_stored<1>();
+        count_push();
+      }
       pending_ = token;
+      through_ = through;
     }
     current_ ^= 1;
   }
 
-  // The push is complete at the receiver; count it, and if it was the chunk's last, raise the
-  // watermark. Every count is local to this GPU; the watermark has one writer: the elected job's
-  // leader.
-  __device__ void complete_push() {
-    const int token = pending_;
-    pending_ = -1;
-    wait_stored();
+  // Completes and counts the last push.
+  __device__ void finish() {
+    if (is_pusher() && pending_ != kNone) {
+      wait_stored<0>();
+      count_push();
+    }
+  }
+
+  // The pending push is complete at the receiver; count it, and if it was the chunk's last, raise the
+  // watermark. Every count is local to this GPU; the watermark has one writer: the elected pusher.
+  __device__ void count_push() const {
     if (through_ > 0)
       spin_until(through_);
-    through_ = 0;
-    if (token == layer_.faults.lost_push)
+    if (pending_ == layer_.faults.lost_push)
       return;
-    const int to = layer_.source_rank(token);
-    const int t = token - to * layer_.tokens_per_rank;
+    const int to = layer_.source_rank(pending_);
+    const int t = pending_ - to * layer_.tokens_per_rank;
     const int chunks = combine_.watermark_chunks;
     const int chunk = layer_.chunk_of(t, chunks);
     const auto size = static_cast<std::uint32_t>(layer_.chunk_begin(chunk + 1, chunks) -
                                                  layer_.chunk_begin(chunk, chunks));
-    // Orders this row, written to the receiver's memory, before the elected job's release of the
+    // Orders this row, written to the receiver's memory, before the elected pusher's release of the
     // watermark: release here, acquire there, both on the count.
     __threadfence_system();
     const std::uint32_t before = GpuAtomic<std::uint32_t>(layer_.counters->pushed[to][chunk])
@@ -169,8 +184,8 @@ class JobRunner {
   std::int32_t* mailbox_;
   unsigned barrier_;
   int current_ = 0;
-  int pending_ = -1;           // leader: token of the push in flight
-  std::uint64_t through_ = 0;  // leader: when the emulated link has carried it; 0 = not paced
+  int pending_ = kNone;        // pusher: token of the push in flight
+  std::uint64_t through_ = 0;  // pusher: when the emulated link has carried it; 0 = not paced
 };
 
 }  // namespace fusescope::kernels

@@ -54,9 +54,8 @@ __global__ void __launch_bounds__(kJobThreads)
     block_per_job_kernel(const __grid_constant__ GemmCombinePushArgs args) {
   extern __shared__ __align__(128) unsigned char row[];
   __shared__ std::int32_t mailbox;
-  JobRunner runner(args.layer, args.combine, row, &mailbox, kFirstJobBarrier);
-  runner.run(job_token(args.layer, static_cast<int>(blockIdx.x)));
-  runner.finish();
+  JobRunner(args.layer, args.combine, row, &mailbox, kFirstJobBarrier)
+      .run_one(job_token(args.layer, static_cast<int>(blockIdx.x)));
 }
 
 }  // namespace

@@ -54,9 +54,8 @@ __global__ void __launch_bounds__(kThreads)
     combine_rows_kernel(const __grid_constant__ LayerArgs layer) {
   for (int token = static_cast<int>(blockIdx.x); token < layer.tokens;
        token += static_cast<int>(gridDim.x)) {
-    auto* row = reinterpret_cast<uint4*>(combined_row(layer, token));
-    for (int unit = static_cast<int>(threadIdx.x); unit < layer.hidden / 8; unit += kThreads)
-      row[unit] = combine_unit(layer, token, unit);
+    combine_row(layer, token, static_cast<int>(threadIdx.x), kThreads,
+                reinterpret_cast<uint4*>(combined_row(layer, token)));
   }
 }
 

@@ -36,33 +36,60 @@ __device__ inline uint4 round_to_bf16(const float (&sum)[8]) {
           bf16_pair(sum[6], sum[7])};
 }
 
-// Columns [8 * unit, 8 * unit + 8) of a token's combined row: the weighted sum of its K partial rows,
-// fp32, in the order of k. Fused and serial layer both call it.
-__device__ inline uint4 combine_unit(const LayerArgs& layer, int token, int unit) {
-  constexpr int kAtOnce = 8;  // loads in flight per thread
-  const std::int64_t hit = static_cast<std::int64_t>(token) * layer.topk;
-  const std::int32_t* slots = layer.slots + hit;
-  const float* weights = layer.mine().weights + hit;
-  float sum[8] = {};
-  for (int first = 0; first < layer.topk; first += kAtOnce) {
-    uint4 rows[kAtOnce];
+// Up to kHitsAtOnce hits of a token: where their partial rows begin (in units) and their weights.
+inline constexpr int kHitsAtOnce = 8;
+struct Hits {
+  std::int32_t first_unit[kHitsAtOnce];
+  float weight[kHitsAtOnce];
+  int count;
+};
+
+__device__ inline Hits load_hits(const LayerArgs& layer, int token, int first) {
+  const std::int64_t at = static_cast<std::int64_t>(token) * layer.topk + first;
+  Hits hits;
+  hits.count = min(layer.topk - first, kHitsAtOnce);
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      if (first + i < layer.topk) {
-        // Through L2: in the fused layer the row was written during this kernel, by another SM.
-        rows[i] =
-            __ldcg(reinterpret_cast<const uint4*>(
-                       layer.partial + static_cast<std::int64_t>(slots[first + i]) * layer.hidden) +
-                   unit);
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      if (first + i < layer.topk)
-        accumulate(sum, weights[first + i], rows[i]);
+  for (int i = 0; i < kHitsAtOnce; ++i) {
+    if (i < hits.count) {
+      hits.first_unit[i] = layer.slots[at + i] * (layer.hidden / 8);
+      hits.weight[i] = layer.mine().weights[at + i];
     }
   }
-  return round_to_bf16(sum);
+  return hits;
+}
+
+// Adds unit `unit` of the hits' rows, in the order of k; all loads are in flight before the first is
+// used.
+__device__ inline void add_hits(const LayerArgs& layer, const Hits& hits, int unit,
+                                float (&sum)[8]) {
+  const auto* partial = reinterpret_cast<const uint4*>(layer.partial);
+  uint4 rows[kHitsAtOnce];
+#pragma unroll
+  for (int i = 0; i < kHitsAtOnce; ++i) {
+    // Through L2: in the fused layer the row was written during this kernel, by another SM.
+    if (i < hits.count)
+      rows[i] = __ldcg(partial + hits.first_unit[i] + unit);
+  }
+#pragma unroll
+  for (int i = 0; i < kHitsAtOnce; ++i) {
+    if (i < hits.count)
+      accumulate(sum, hits.weight[i], rows[i]);
+  }
+}
+
+// A token's combined row: the weighted sum of its K partial rows, fp32, in the order of k; by
+// `threads` threads, of which this is number `thread`. Fused and serial layer both call it: the order
+// of this sum is fixed here alone.
+__device__ inline void combine_row(const LayerArgs& layer, int token, int thread, int threads,
+                                   uint4* row) {
+  const Hits head = load_hits(layer, token, 0);
+  for (int unit = thread; unit < layer.hidden / 8; unit += threads) {
+    float sum[8] = {};
+    add_hits(layer, head, unit, sum);
+    for (int first = kHitsAtOnce; first < layer.topk; first += kHitsAtOnce)
+      add_hits(layer, load_hits(layer, token, first), unit, sum);
+    row[unit] = round_to_bf16(sum);
+  }
 }
 
 }  // namespace fusescope::kernels
