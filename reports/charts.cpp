@@ -16,7 +16,6 @@ namespace fusescope::reports {
 
 namespace {
 
-constexpr int kWidth = 960;
 constexpr const char* kWall = "#dbe7f1";
 constexpr const char* kSerialWall = "#858f9b";
 constexpr const char* kGain = "#00694c";
@@ -135,17 +134,6 @@ Panel accounting_panel(const ChosenRun& run, const std::string& word) {
   return panel;
 }
 
-// Heights in pixels: title, rows, axis, keys (about five a line).
-std::string draw_alone(Panel panel, const std::string& program) {
-  const int lines = static_cast<int>(panel.keys.size() + 4) / 5;
-  const int below = 62 + 22 * lines;
-  const int height =
-      40 + 30 * static_cast<int>(std::max<std::size_t>(panel.rows.size(), 2)) + below;
-  panel.top = 1 - 36.0 / height;
-  panel.bottom = static_cast<double>(below) / height;
-  return draw_svg({panel}, kWidth, height, program);
-}
-
 bool has_path(const ReportInput& input) {
   return input.chosen && input.chosen->attribution.refusal.empty() &&
          input.chosen->timeline.wall_ns() > 0;
@@ -164,14 +152,14 @@ Charts draw_charts(const ReportInput& input, const std::string& gnuplot) {
   const Findings findings = find(input);
   const StepRows rows = step_rows(input, findings);
   if (!input.ladder.steps.empty()) {
-    charts.svg["ladder"] = draw_alone(ladder_panel(input, findings.word), program);
+    charts.svg["ladder"] = draw_svg({ladder_panel(input, findings.word)}, program);
   }
   if (!rows.trials.empty()) {
-    charts.svg["steps"] = draw_alone(steps_panel(input, rows, findings.word), program);
+    charts.svg["steps"] = draw_svg({steps_panel(input, rows, findings.word)}, program);
   }
   if (has_path(input)) {
-    charts.svg["path"] = draw_alone(path_panel(*input.chosen, findings.word), program);
-    charts.svg["accounting"] = draw_alone(accounting_panel(*input.chosen, findings.word), program);
+    charts.svg["path"] = draw_svg({path_panel(*input.chosen, findings.word)}, program);
+    charts.svg["accounting"] = draw_svg({accounting_panel(*input.chosen, findings.word)}, program);
   }
   return charts;
 }
@@ -194,17 +182,7 @@ std::string draw_summary_svg(const ReportInput& input, const std::string& gnuplo
     throw InputError({"", "", "the report has neither a ladder nor an explained run to draw",
                       "a sweep with a ladder, or a chosen run"});
   }
-  if (panels.size() == 1) {
-    return draw_alone(panels.front(), program);
-  }
-  const int rows = static_cast<int>(panels[0].rows.size());
-  const int keys = 22 * static_cast<int>((panels[1].keys.size() + 3) / 4);
-  const int height = 36 + 32 * rows + 84 + 34 + 44 + 48 + keys + 12;
-  panels[0].top = 1 - 34.0 / height;
-  panels[0].bottom = panels[0].top - 32.0 * rows / height;
-  panels[1].bottom = (48.0 + keys + 12) / height;
-  panels[1].top = panels[1].bottom + 44.0 / height;
-  return draw_svg(panels, kWidth, height, program);
+  return draw_svg(panels, program);
 }
 
 }  // namespace fusescope::reports

@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +17,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "reports/format.hpp"
 
 extern char** environ;
 
@@ -40,45 +43,97 @@ unsigned rgb_number(const std::string& rgb) {
   return static_cast<unsigned>(std::strtoul(rgb.c_str() + 1, nullptr, 16));
 }
 
-std::string panel_script(const Panel& panel, std::size_t number) {
-  std::string out = fmt::format("$boxes{} << EOD\n", number);
+// ---- the picture's layout [pixels]
+
+constexpr int kWidth = 960;
+constexpr int kLeft = 216;  // of the plot; names of rows stand before it
+constexpr int kRight = 934;
+constexpr int kTitle = 34;
+constexpr int kRow = 30;
+constexpr int kAxis = 54;  // ticks and the axis' name
+constexpr int kKeyLine = 22;
+constexpr int kKeysPerLine = 4;
+constexpr int kBetween = 16;
+
+int plot_height(const Panel& panel) {
+  return kRow * static_cast<int>(std::max<std::size_t>(panel.rows.size(), 1)) + 8;
+}
+int key_lines(const Panel& panel) {
+  return static_cast<int>((panel.keys.size() + kKeysPerLine - 1) / kKeysPerLine);
+}
+int panel_height(const Panel& panel) {
+  return kTitle + plot_height(panel) + kAxis + kKeyLine * key_lines(panel) + kBetween;
+}
+
+// Ticks at 1, 2 or 5 times a power of ten, named with thousands separated.
+std::string ticks(double x_max) {
+  const double rough = std::max(x_max, 1e-9) / 7;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  double step = power;
+  for (const double multiple : {1, 2, 5, 10}) {
+    step = multiple * power;
+    if (step >= rough) {
+      break;
+    }
+  }
+  std::string out;
+  for (int i = 0; i * step <= x_max; ++i) {
+    out += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(number(i * step)), i * step);
+  }
+  return out;
+}
+
+// `top`: of the panel, from the top of a picture that is `height` tall. gnuplot counts from the bottom.
+std::string panel_script(const Panel& panel, std::size_t place, int top, int height) {
+  const auto across = [](int x) { return static_cast<double>(x) / kWidth; };
+  const auto up = [&](int y) { return 1 - static_cast<double>(y) / height; };
+  const int plot_top = top + kTitle;
+  const int plot_bottom = plot_top + plot_height(panel);
+
+  std::string out = fmt::format("$boxes{} << EOD\n", place);
   for (const Box& box : panel.boxes) {
     out += fmt::format("{} {} {} {} {} {} {}\n", (box.from + box.to) / 2, box.row, box.from, box.to,
                        box.row - box.half_height, box.row + box.half_height, rgb_number(box.rgb));
   }
-  out += "EOD\nunset label\nunset arrow\n";
-  out += fmt::format("set title {} left offset 0,0 font ',14'\n", quoted(panel.title));
-  out += fmt::format("set xlabel {} font ',12'\n", quoted(panel.x_label));
-  out += fmt::format("set xrange [0:{}]\nset yrange [{}:-0.5]\n", panel.x_max,
-                     static_cast<double>(panel.rows.size()) - 0.5);
-  out +=
-      fmt::format("set tmargin at screen {}\nset bmargin at screen {}\n", panel.top, panel.bottom);
-  out += "set ytics scale 0 (";
+  out += "EOD\nunset label\nunset arrow\nunset object\n";
+  out += fmt::format("set xrange [0:{}]\nset yrange [{}:-0.6]\n", panel.x_max,
+                     static_cast<double>(panel.rows.size()) - 0.4);
+  out += fmt::format("set tmargin at screen {}\nset bmargin at screen {}\n", up(plot_top),
+                     up(plot_bottom));
+  out += fmt::format("set xtics ({})\nset ytics scale 0 textcolor rgb '#1a1e23' (",
+                     ticks(panel.x_max));
   for (std::size_t i = 0; i < panel.rows.size(); ++i) {
     out += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(panel.rows[i]), i);
   }
   out += ")\n";
+  out += fmt::format("set label {} at screen {},{} left font ',15' front\n", quoted(panel.title),
+                     across(16), up(top + kTitle / 2));
+  out += fmt::format("set label {} at screen {},{} center textcolor rgb '#555f6a' front\n",
+                     quoted(panel.x_label), across((kLeft + kRight) / 2), up(plot_bottom + 42));
   for (const Text& text : panel.texts) {
     out += fmt::format("set label {} at {},{} left offset 0.6,0 front\n", quoted(text.text), text.x,
                        text.row);
   }
-  if (panel.marker) {
+  for (std::size_t i = 0; i < panel.keys.size(); ++i) {
+    const int x = 40 + static_cast<int>(i % kKeysPerLine) * (kWidth - 50) / kKeysPerLine;
+    const int y =
+        plot_bottom + kAxis + static_cast<int>(i / kKeysPerLine) * kKeyLine + kKeyLine / 2;
     out += fmt::format(
-        "set arrow from {0},graph 0 to {0},graph 1 nohead dt 2 lc rgb '#555f6a' front\n",
-        *panel.marker);
+        "set object {} rectangle from screen {},{} to screen {},{} fs solid 1 noborder fc rgb '{}' "
+        "front\n",
+        i + 1, across(x), up(y + 6), across(x + 12), up(y - 6), panel.keys[i].second);
+    out += fmt::format("set label {} at screen {},{} left front\n", quoted(panel.keys[i].first),
+                       across(x + 20), up(y));
   }
-  out += panel.keys.empty()
-             ? "unset key\n"
-             : "set key below left Left reverse samplen 1 width 1 font ',12' noenhanced\n";
-  out += fmt::format(
-      "plot $boxes{} using 1:2:3:4:5:6:7 with boxxyerror fs solid 1 noborder lc rgb variable "
-      "notitle",
-      number);
-  for (const auto& [name, rgb] : panel.keys) {
-    out += fmt::format(", keyentry with boxes fs solid 1 noborder lc rgb '{}' title {}", rgb,
-                       quoted(name));
+  if (panel.marker) {
+    out +=
+        fmt::format("set arrow from {0},graph 0 to {0},graph 1 nohead dt 2 lc rgb '#555f6a' back\n",
+                    *panel.marker);
   }
-  return out + "\n";
+  return out + fmt::format(
+                   "plot $boxes{} using 1:2:3:4:5:6:7 with boxxyerror fs solid 1 noborder lc rgb "
+                   "variable\n",
+                   place);
 }
 
 // A folder of our own that goes when we do.
@@ -133,26 +188,28 @@ int run(const std::string& program, const std::string& script, const std::string
 
 }  // namespace
 
-std::string gnuplot_script(const std::vector<Panel>& panels, int width, int height,
-                           const std::string& output) {
+std::string gnuplot_script(const std::vector<Panel>& panels, const std::string& output) {
+  int height = 0;
+  for (const Panel& panel : panels) {
+    height += panel_height(panel);
+  }
   std::string out = "set encoding utf8\n";
   out += fmt::format(
       "set terminal svg size {},{} dynamic noenhanced font 'Helvetica,Arial,sans-serif,13' "
       "background '#ffffff'\n",
-      width, height);
-  out += "set output " + quoted(output) + "\n";
-  out +=
-      "set border 1 lc rgb '#b5bcc4'\nset xtics nomirror textcolor rgb '#1a1e23'\nset tics front\n";
-  out +=
-      "set grid xtics lc rgb '#e3e6e9' lt 1\nset format x \"%.0f\"\nset lmargin 24\nset rmargin "
-      "4\n";
-  if (panels.size() > 1) {
-    out += "set multiplot\n";
-  }
+      kWidth, height);
+  out += "set output " + quoted(output) + "\nunset key\n";
+  out += "set border 1 lc rgb '#b5bcc4'\nset xtics nomirror textcolor rgb '#1a1e23'\n";
+  out += "set grid xtics lc rgb '#e3e6e9' lt 1\n";
+  out += fmt::format("set lmargin at screen {}\nset rmargin at screen {}\n",
+                     static_cast<double>(kLeft) / kWidth, static_cast<double>(kRight) / kWidth);
+  out += "set multiplot\n";
+  int top = 0;
   for (std::size_t i = 0; i < panels.size(); ++i) {
-    out += panel_script(panels[i], i);
+    out += panel_script(panels[i], i, top, height);
+    top += panel_height(panels[i]);
   }
-  return out + (panels.size() > 1 ? "unset multiplot\n" : "") + "unset output\n";
+  return out + "unset multiplot\nunset output\n";
 }
 
 std::string find_gnuplot(const std::string& wanted) {
@@ -173,13 +230,12 @@ std::string find_gnuplot(const std::string& wanted) {
   return "";
 }
 
-std::string draw_svg(const std::vector<Panel>& panels, int width, int height,
-                     const std::string& program) {
+std::string draw_svg(const std::vector<Panel>& panels, const std::string& program) {
   const Scratch scratch;
   const std::string script = (scratch.path / "script").string();
   const std::string picture = (scratch.path / "picture.svg").string();
   const std::string log = (scratch.path / "log").string();
-  std::ofstream(script) << gnuplot_script(panels, width, height, picture);
+  std::ofstream(script) << gnuplot_script(panels, picture);
   const int status = run(program, script, log);
   std::string svg = slurp(picture);
   if (status != 0 || svg.find("</svg>") == std::string::npos) {

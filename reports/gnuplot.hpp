@@ -29,18 +29,15 @@ struct Panel {
   std::vector<std::pair<std::string, std::string>> keys;  // name, rgb; below the panel
   double x_max = 1;
   std::optional<double> marker;  // a dashed line across all rows
-  double top = 1;                // the panel's place in the picture, as shares of its height
-  double bottom = 0;
 };
 
-std::string gnuplot_script(const std::vector<Panel>& panels, int width, int height,
-                           const std::string& output);
+// The panels one below the other; the picture is as tall as they need.
+std::string gnuplot_script(const std::vector<Panel>& panels, const std::string& output);
 
 // The program to run: `wanted`, else FUSESCOPE_GNUPLOT, else gnuplot on PATH; "" if there is none.
 std::string find_gnuplot(const std::string& wanted);
 
 // The SVG. Throws CheckFailure with gnuplot's own words if it fails.
-std::string draw_svg(const std::vector<Panel>& panels, int width, int height,
-                     const std::string& program);
+std::string draw_svg(const std::vector<Panel>& panels, const std::string& program);
 
 }  // namespace fusescope::reports

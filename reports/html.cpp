@@ -125,9 +125,11 @@ std::string tiles(const ReportInput& input, const Findings& findings) {
                          percent(exposed / static_cast<double>(input.chosen->timeline.wall_ns())),
                          input.chosen->name, findings.word));
   }
-  out += tile("Configs", count(static_cast<long long>(input.trials.size())), "",
-              fmt::format("{} ran, {} could not or failed",
-                          input.trials.size() - findings.failed.size(), findings.failed.size()));
+  out += tile("Trials", count(static_cast<long long>(input.trials.size())), "",
+              findings.failed.empty() ? std::string("all ran")
+                                      : fmt::format("{} ran, {} could not or failed",
+                                                    input.trials.size() - findings.failed.size(),
+                                                    findings.failed.size()));
   return out + "</dl>\n";
 }
 

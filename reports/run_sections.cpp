@@ -201,33 +201,78 @@ Table blame_matrix(const ChosenRun& run) {
   return table;
 }
 
+namespace {
+
+// The blocks of one rank that waited for one row block: their waits end with the same row.
+struct ClosedGate {
+  const analysis::GateBlame* longest = nullptr;
+  int blocks = 0;
+  std::int64_t wait_ns = 0;
+  std::array<std::int64_t, analysis::kBlames> ns_by_blame{};
+};
+
+std::vector<ClosedGate> closed_gates(const analysis::Accounting& accounting) {
+  std::map<std::pair<int, int>, ClosedGate> by_row_block;
+  for (const analysis::GateBlame& gate : accounting.gates) {
+    ClosedGate& closed = by_row_block[{gate.rank, gate.row_block}];
+    if (closed.longest == nullptr || gate.wait_ns > closed.longest->wait_ns) {
+      closed.longest = &gate;
+    }
+    ++closed.blocks;
+    closed.wait_ns += gate.wait_ns;
+    for (std::size_t i = 0; i < closed.ns_by_blame.size(); ++i) {
+      closed.ns_by_blame[i] += gate.ns_by_blame[i];
+    }
+  }
+  std::vector<ClosedGate> gates;
+  for (const auto& [key, closed] : by_row_block) {
+    gates.push_back(closed);
+  }
+  std::stable_sort(gates.begin(), gates.end(),
+                   [](const ClosedGate& a, const ClosedGate& b) { return a.wait_ns > b.wait_ns; });
+  return gates;
+}
+
+}  // namespace
+
 Table blame_table(const ChosenRun& run) {
   Table table;
-  table.caption = "The longest gate waits and the row that each was for";
-  table.columns = {{"waiting block"},          {"row block", true},      {"expert", true},
-                   {"wait [µs]", true},        {"last token", true},     {"from", true},
-                   {"when the wait began"},    {"not yet issued", true}, {"in flight", true},
-                   {"landed, not seen", true}, {"in the timeline"}};
+  table.caption =
+      "The row blocks that were waited for longest, and the last row of each [block-µs]";
+  table.columns = {{"waiting"},
+                   {"row block", true},
+                   {"expert", true},
+                   {"blocks", true},
+                   {"wait", true},
+                   {"last token", true},
+                   {"from", true},
+                   {"as the longest wait began"},
+                   {"not yet issued", true},
+                   {"in flight", true},
+                   {"landed, not seen", true},
+                   {"timeline"}};
   table.shown = kGatesShown;
-  for (const analysis::GateBlame& gate : run.attribution.accounting.gates) {
+  for (const ClosedGate& closed : closed_gates(run.attribution.accounting)) {
     if (table.rows.size() == kGatesListed) {
       break;
     }
+    const analysis::GateBlame& gate = *closed.longest;
     std::vector<Cell> row = {
-        fmt::format("rank {} block {}", gate.rank, gate.block),
+        fmt::format("rank {}", gate.rank),
         fmt::format("{}", gate.row_block),
-        fmt::format("{}", gate.expert),
-        us_exact(gate.wait_ns),
+        gate.expert < 0 ? "unknown" : fmt::format("{}", gate.expert),
+        fmt::format("{}", closed.blocks),
+        us_exact(closed.wait_ns),
         gate.last_token < 0 ? "none" : fmt::format("{}", gate.last_token),
         gate.source_rank < 0 ? "unknown" : fmt::format("rank {}", gate.source_rank),
         std::string(analysis::name(gate.blame))};
-    for (const std::int64_t part : gate.ns_by_blame) {
+    for (const std::int64_t part : closed.ns_by_blame) {
       row.push_back(us_exact(part));
     }
+    const std::int64_t begin = gate.begin_ns - run.timeline.begin_ns;
     row.emplace_back();
-    row.back().show = {gate.begin_ns - run.timeline.begin_ns,
-                       gate.begin_ns - run.timeline.begin_ns + gate.wait_ns};
-    row[3].strong = true;
+    row.back().show = {begin, begin + gate.wait_ns};
+    row[4].strong = true;
     table.rows.push_back(std::move(row));
   }
   return table;

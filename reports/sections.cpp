@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "reports/format.hpp"
 #include "reports/palette.hpp"
@@ -71,7 +72,10 @@ Table published_table(const ReportInput& input) {
       {"note"}};
   for (const PublishedFigure& figure : input.published) {
     const auto with_unit = [&](double value) {
-      return figure.unit == "%" ? number(value) + "%" : number(value) + " " + figure.unit;
+      if (figure.unit == "%") {
+        return value == std::floor(value) ? number(value) + "%" : percent(value / 100);
+      }
+      return number(value) + " " + (figure.unit == "us" ? "µs" : figure.unit);
     };
     std::string difference;
     if (figure.ours && figure.unit == "%") {

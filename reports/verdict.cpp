@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 
@@ -15,34 +16,54 @@ namespace {
 
 using analysis::Step;
 
-std::string advice(Step step, const ReportTrial& best) {
+// Whether the sweep tried larger values of this knob than the best config's, so that more of it is known
+// not to pay.
+bool larger_was_tried(const Findings& findings, const std::string& knob) {
+  for (const AxisInfluence& axis : findings.axes) {
+    if (axis.axis == knob) {
+      const auto found = findings.best()->knobs.find(knob);
+      return found != findings.best()->knobs.end() && found->second != axis.values.back();
+    }
+  }
+  return false;
+}
+
+std::string advice(Step step, const Findings& findings) {
   const auto is = [&](const char* knob, const char* value) {
-    const auto found = best.knobs.find(knob);
-    return found != best.knobs.end() && found->second == value;
+    const auto found = findings.best()->knobs.find(knob);
+    return found != findings.best()->knobs.end() && found->second == value;
   };
   switch (step) {
     case Step::dispatch_head:
       return is("slot_order", "by_token") ? "slot_order=interleave_sources: the first row block's "
-                                            "rows then come from all ranks at "
-                                            "once instead of one rank's egress"
-                                          : "more dispatch_comm_sms, or fewer tokens_per_block: "
-                                            "the first row block then needs "
-                                            "fewer turns of the communication blocks";
+                                            "rows then come from all ranks at once "
+                                            "instead of one rank's egress"
+                                          : "fewer tokens_per_block: the first row block's last "
+                                            "row then shares its block with fewer others";
     case Step::dispatch_order:
       return is("pull_order", "by_token")
                  ? "pull_order=by_slot: rows then arrive in the order of the tiles"
                  : "another slot_order: it changes which rank is asked first";
     case Step::dispatch_bandwidth:
-      return "more dispatch_comm_sms or tokens_per_block; if neither moves the wall, the link is "
-             "the limit";
+      return larger_was_tried(findings, "dispatch_comm_sms")
+                 ? "more dispatch_comm_sms cost the GEMM more than they won here, so another "
+                   "slot_order, which "
+                   "spreads the pulls over the ranks"
+                 : "more dispatch_comm_sms or tokens_per_block; if neither moves the wall, the "
+                   "link is the limit";
     case Step::combine_wait:
     case Step::combine_work:
       return is("job_order", "by_token")
                  ? "job_order=by_ready: jobs are then claimed as they become ready"
                  : "another combine_comm_sms: jobs and tiles compete for SMs";
     case Step::push_drain:
-      return is("all_hands", "false")
-                 ? "all_hands=true: the compute blocks then help to drain the jobs"
+      if (is("all_hands", "false")) {
+        return "all_hands=true: the compute blocks then help to drain the jobs";
+      }
+      return larger_was_tried(findings, "combine_comm_sms")
+                 ? "more combine_comm_sms cost the GEMM more than they won here, and all SMs drain "
+                   "already, so what "
+                   "is left is the pushes' own speed: the link"
                  : "more combine_comm_sms, so that fewer jobs are left after the last tile";
     case Step::watermark:
     case Step::final_reduce:
@@ -64,9 +85,13 @@ void say_best(const ReportInput& input, Findings& findings) {
         input.trials.empty() ? "No config was run" : "No fused config ran to its end";
     return;
   }
+  const bool with_rungs =
+      std::any_of(findings.ranked.begin(), findings.ranked.end(),
+                  [](const ReportTrial* trial) { return !trial->label.empty(); });
   std::string sentence =
-      fmt::format("The fastest of {} fused configs takes {} µs ({}): {}.",
-                  count(static_cast<long long>(findings.ranked.size())), us(best->median_us),
+      fmt::format("The fastest of {} fused configs{} takes {} µs ({}): {}.",
+                  count(static_cast<long long>(findings.ranked.size())),
+                  with_rungs ? ", the ladder's rungs among them," : "", us(best->median_us),
                   input.source.empty() ? findings.word : input.source, best->config);
   if (findings.serial != nullptr) {
     const double ratio = best->median_us / findings.serial->median_us;
@@ -191,7 +216,7 @@ void say_next(const ReportInput& input, Findings& findings) {
     return;
   }
   if (input.chosen) {
-    const std::string hint = advice(most_exposed(input.chosen->attribution.path), *best);
+    const std::string hint = advice(most_exposed(input.chosen->attribution.path), findings);
     if (!hint.empty()) {
       findings.next.push_back(
           fmt::format("Against the {}: {}.",

@@ -21,8 +21,14 @@
         ctx.fillStyle = color(tone || 'ink');
         const x = scales.x.getPixelForValue(at) + 7;
         const room = chart.width - x >= ctx.measureText(text).width;
+        const y = scales.y.getPixelForValue(i);
         ctx.textAlign = room ? 'left' : 'right';
-        ctx.fillText(text, room ? x : chartArea.right - 4, scales.y.getPixelForValue(i));
+        if (room) {
+          ctx.fillStyle = color('bg');
+          ctx.fillRect(x - 2, y - 9, ctx.measureText(text).width + 4, 18);
+          ctx.fillStyle = color(tone || 'ink');
+        }
+        ctx.fillText(text, room ? x : chartArea.right - 4, y);
       });
       ctx.restore();
     },

@@ -39,7 +39,7 @@
     const walls = [...cells.values()].map((trial) => trial.wall);
     const low = Math.min(...walls), high = Math.max(...walls);
     const head = element('tr', {}, element('th', {scope: 'col'}, axes[y].name + ' \u2193  ' + axes[x].name + ' \u2192'));
-    axes[x].values.forEach((value) => head.append(element('th', {scope: 'col', class: 'num'}, value)));
+    axes[x].values.forEach((value) => head.append(element('th', {scope: 'col'}, value)));
     const body = element('tbody');
     for (const down of axes[y].values) {
       const row = element('tr', {}, element('th', {scope: 'row'}, down));

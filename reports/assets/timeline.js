@@ -291,6 +291,7 @@
     drawing.loadColors();
     relayout();
   });
+  state.scroll = Math.max(0, model.groups.find((each) => each.rank === focus).y - 4);
   jump();
   box.dataset.events = String(head.events);
 })();

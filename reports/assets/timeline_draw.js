@@ -3,7 +3,7 @@
 // costs about as much as there are pixels.
 'use strict';
 (function () {
-  const GUTTER = 196, AXIS = 24, STRIP = 18, BAND = 27, GAP = 4, RANK_GAP = 12;
+  const GUTTER = 196, AXIS = 24, STRIP = 18, BAND = 24, GAP = 4, RANK_GAP = 12;
   const {color, number} = fusescope;
 
   // Ticks at 1, 2 or 5 times a power of ten, about one every 110 pixels.

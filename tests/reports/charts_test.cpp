@@ -33,7 +33,7 @@ TEST(Charts, WithoutGnuplotAreMissingInWords) {
 
 TEST(Charts, AProgramThatDrawsNothingIsAFailureWithItsName) {
   try {
-    draw_svg({Panel{}}, 100, 100, "/bin/false");
+    draw_svg({Panel{}}, "/bin/false");
     FAIL() << "no exception";
   } catch (const CheckFailure& failure) {
     EXPECT_NE(std::string(failure.what()).find("/bin/false"), std::string::npos);

@@ -48,6 +48,8 @@ TEST(Html, AMeasuredReportNeverSaysSimulated) {
   ReportInput input = synthetic_input();
   input.provenance = timeline::Provenance::measured;
   input.source = "measured on 2 x H";
+  input.chosen->timeline.meta.provenance = timeline::Provenance::measured;
+  input.chosen->attribution = analysis::attribute(input.chosen->timeline);
   const std::string page = markup(render_html(input));
   EXPECT_EQ(page.find("simulated"), std::string::npos);
   EXPECT_NE(page.find("<span class=\"badge measured\">measured</span>"), std::string::npos);

@@ -55,19 +55,25 @@ TEST(Tables, RolesAndRanksAreTheSameArea) {
                 .text);
 }
 
-TEST(Tables, BlameListsEachGateWithItsCause) {
+TEST(Tables, BlameAddsUpToAllGateWaits) {
   const ReportInput input = synthetic_input();
   const Table table = blame_table(*input.chosen);
-  ASSERT_EQ(table.rows.size(), input.chosen->attribution.accounting.gates.size());
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const auto& gate = input.chosen->attribution.accounting.gates[i];
-    EXPECT_EQ(nanoseconds(table.rows[i][3].text), gate.wait_ns);
-    EXPECT_EQ(nanoseconds(table.rows[i][7].text) + nanoseconds(table.rows[i][8].text) +
-                  nanoseconds(table.rows[i][9].text),
-              gate.wait_ns);
-    ASSERT_TRUE(table.rows[i].back().show);
-    EXPECT_EQ(table.rows[i].back().show->second - table.rows[i].back().show->first, gate.wait_ns);
+  std::int64_t all = 0;
+  int blocks = 0;
+  for (const auto& row : table.rows) {
+    all += nanoseconds(row[4].text);
+    blocks += std::atoi(row[3].text.c_str());
+    EXPECT_EQ(nanoseconds(row[8].text) + nanoseconds(row[9].text) + nanoseconds(row[10].text),
+              nanoseconds(row[4].text));
+    ASSERT_TRUE(row.back().show);
+    EXPECT_GT(row.back().show->second, row.back().show->first);
   }
+  std::int64_t waited = 0;
+  for (const analysis::GateBlame& gate : input.chosen->attribution.accounting.gates) {
+    waited += gate.wait_ns;
+  }
+  EXPECT_EQ(all, waited);
+  EXPECT_EQ(blocks, static_cast<int>(input.chosen->attribution.accounting.gates.size()));
 }
 
 TEST(Tables, StepColumnsSumToTheirWalls) {
