@@ -2,21 +2,28 @@
 #include "base/error.hpp"
 #include "engine/engine.hpp"
 #include "engine/sim/sim_engine.hpp"
-#if defined(FUSESCOPE_HAVE_CUDA) && __has_include("engine/cuda/cuda_engine.hpp")
+#ifdef FUSESCOPE_HAVE_CUDA
 #include "engine/cuda/cuda_engine.hpp"
-#define FUSESCOPE_CUDA_ENGINE 1
 #endif
 
 namespace fusescope::engine {
 namespace {
 
 std::unique_ptr<Engine> make_cuda([[maybe_unused]] const EngineOptions& options) {
-#ifdef FUSESCOPE_CUDA_ENGINE
+#ifdef FUSESCOPE_HAVE_CUDA
   return cuda::make_cuda_engine(options);
 #else
   throw InputError({"", "engine",
                     "cuda is not in this build: it was built without a CUDA 13 toolkit",
                     "auto or sim, or a build with the toolkit"});
+#endif
+}
+
+bool cuda_is_usable([[maybe_unused]] const EngineOptions& options) {
+#ifdef FUSESCOPE_HAVE_CUDA
+  return cuda::is_usable(options);
+#else
+  return false;
 #endif
 }
 
@@ -33,18 +40,10 @@ std::unique_ptr<Engine> make_engine(const EngineOptions& options) {
     throw InputError(
         {"", "engine", "\"" + options.engine + "\" is not an engine", "auto, sim or cuda"});
   }
-#ifdef FUSESCOPE_CUDA_ENGINE
-  if (options.profile.empty()) {
-    try {
-      return make_cuda(options);
-    } catch (const InputError&) {
-      // Devices that were asked for by number are not replaced by a simulation.
-      if (!options.devices.empty()) {
-        throw;
-      }
-    }
+  // Devices that are asked for by number are not replaced by a simulation; a profile asks for one.
+  if (!options.devices.empty() || (options.profile.empty() && cuda_is_usable(options))) {
+    return make_cuda(options);
   }
-#endif
   return sim::make_sim_engine(options.profile);
 }
 

@@ -80,6 +80,7 @@ Task dispatch_block(Rank& rank, int block) {
   const bool by_slot =
       config.pull_order == PullOrder::by_slot || config.study == Study::ideal_order;
   std::vector<TrackId> tracks;
+  tracks.reserve(static_cast<std::size_t>(lanes));
   for (int lane = 0; lane < lanes; ++lane) {
     tracks.push_back(
         world.recorder.add_track(rank.id, Stage::dispatch_gemm, Role::communication, block, lane));

@@ -29,7 +29,7 @@ Task run_tile(Rank& rank, Gemm gemm, TrackId track, int tile) {
 
   const Time begin = scheduler.now();
   const std::size_t weights =
-      static_cast<std::size_t>(rank.expert_of_row_block[row_block] * costs.n_tiles + n_tile);
+      static_cast<std::size_t>(rank.expert_of_row_block[row_block]) * costs.n_tiles + n_tile;
   double bytes = 0;
   bytes += rank.memory.touch(gemm.weights, weights) ? 0 : costs.weight_bytes;
   bytes += rank.memory.touch(gemm.rows, static_cast<std::size_t>(row_block)) ? 0 : costs.row_bytes;

@@ -46,7 +46,7 @@ ReferenceFigure read_figure(const JsonReader& figure) {
 }
 
 std::string find_profile(const std::string& name_or_path) {
-  const std::string name = name_or_path.empty() ? kSeedProfile : name_or_path;
+  std::string name = name_or_path.empty() ? kSeedProfile : name_or_path;
   const bool is_path = name.find('/') != std::string::npos || fs::path(name).extension() == ".json";
   if (is_path) {
     return name;

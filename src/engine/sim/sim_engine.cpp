@@ -25,6 +25,7 @@ Sample sample_of(const Iteration& iteration) {
 // Half of the median's 95% interval, by order statistics, relative to the median.
 double relative_half_interval(const std::vector<Sample>& samples) {
   std::vector<double> walls;
+  walls.reserve(samples.size());
   for (const Sample& sample : samples) {
     walls.push_back(sample.wall_us);
   }

@@ -58,6 +58,7 @@ std::vector<ScheduleTables> tables_for(const Problem& problem, const Config& con
       config.study == Study::ideal_order ? SlotOrder::interleave_sources : config.slot_order;
   const int layouts = order == SlotOrder::rotate_from_self ? problem.shape.ranks : 1;
   std::vector<ScheduleTables> tables;
+  tables.reserve(static_cast<std::size_t>(layouts));
   for (int rank = 0; rank < layouts; ++rank) {
     tables.push_back(build_tables_golden(problem.shape, problem.routing, order, rank));
   }

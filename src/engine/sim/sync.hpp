@@ -102,7 +102,7 @@ class Dispenser {
 class Election {
  public:
   Election(int receivers, int chunks, int tokens_per_receiver)
-      : chunks_(chunks), counts_(static_cast<std::size_t>(receivers * chunks), 0) {
+      : chunks_(chunks), counts_(static_cast<std::size_t>(receivers) * chunks, 0) {
     for (int chunk = 0; chunk < chunks; ++chunk) {
       const auto edge = [&](int at) {
         return static_cast<int>((static_cast<long long>(at) * tokens_per_receiver + chunks - 1) /
@@ -113,7 +113,7 @@ class Election {
   }
 
   bool counted_last(int receiver, int chunk) {
-    int& count = counts_.at(static_cast<std::size_t>(receiver * chunks_ + chunk));
+    int& count = counts_.at(static_cast<std::size_t>(receiver) * chunks_ + chunk);
     const int full = full_[static_cast<std::size_t>(chunk)];
     if (++count > full) {
       throw CheckFailure("pushes to rank " + std::to_string(receiver) + " chunk " +

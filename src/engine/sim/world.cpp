@@ -7,6 +7,7 @@ namespace {
 
 std::vector<FillCounter> arrival_counters(const ScheduleTables& tables) {
   std::vector<FillCounter> counters;
+  counters.reserve(tables.slack.size());
   for (std::size_t block = 0; block < tables.slack.size(); ++block) {
     counters.emplace_back(tables.slack[block], kRowBlock, "the arrival counter of row block",
                           static_cast<int>(block));
@@ -16,6 +17,7 @@ std::vector<FillCounter> arrival_counters(const ScheduleTables& tables) {
 
 std::vector<FillCounter> counters(int count, int full, const char* what) {
   std::vector<FillCounter> result;
+  result.reserve(static_cast<std::size_t>(count));
   for (int id = 0; id < count; ++id) {
     result.emplace_back(0, full, what, id);
   }
@@ -59,7 +61,7 @@ int Rank::row_block(int token, int k) const {
 }
 
 FillCounter& Rank::watermark(int sender, int chunk) {
-  return watermarks.at(static_cast<std::size_t>(sender * world.config.watermark_chunks + chunk));
+  return watermarks.at(static_cast<std::size_t>(sender) * world.config.watermark_chunks + chunk);
 }
 
 double Rank::noise() {

@@ -103,7 +103,15 @@ TEST(MakeEngine, KnowsItsEngines) {
   EXPECT_EQ(make_engine(options)->device().name, kSeedProfile);
   options.profile = "h200-nvlink";
   EXPECT_EQ(make_engine(options)->device().name, "h200-nvlink");
+  options.engine = "auto";
+  EXPECT_EQ(make_engine(options)->name(), "sim") << "a profile asks for the simulator";
   options.engine = "simulator";
+  EXPECT_THROW(make_engine(options), InputError);
+}
+
+TEST(MakeEngine, DoesNotSimulateDevicesThatAreAskedForByNumber) {
+  EngineOptions options;
+  options.devices = {1'000'000};
   EXPECT_THROW(make_engine(options), InputError);
 }
 
