@@ -46,7 +46,7 @@ double schedule_cost(const Profile& profile, const Shape& shape, const Config& c
   return (config.graph ? profile.schedule_device : profile.schedule_device_eager) * 1e3;
 }
 
-// Seconds per row: a rate of 1 GB/s is 1 byte/ns.
+// Rates in GB/s are bytes per nanosecond, so that bytes over a rate are nanoseconds.
 double capped(double rate, double cap) {
   return cap > 0 ? std::min(rate, cap) : rate;
 }
