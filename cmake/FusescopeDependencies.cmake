@@ -18,6 +18,28 @@ find_library(FUSESCOPE_ZLIB_STATIC NAMES libz.a REQUIRED)
 add_library(fusescope_zlib INTERFACE)
 target_link_libraries(fusescope_zlib INTERFACE ${FUSESCOPE_ZLIB_STATIC})
 
+find_library(FUSESCOPE_SQLITE_STATIC NAMES libsqlite3.a REQUIRED)
+add_library(fusescope_sqlite INTERFACE)
+target_link_libraries(fusescope_sqlite INTERFACE ${FUSESCOPE_SQLITE_STATIC} Threads::Threads
+  ${CMAKE_DL_LIBS} m)
+
+# simdjson comes as a shared library only. Its header is compiled in; the one function of the library
+# that the header needs is looked up when a JSON trace is read (src/timeline/import/event_parser.cpp).
+find_package(simdjson REQUIRED)
+add_library(fusescope_simdjson INTERFACE)
+foreach(config RELWITHDEBINFO RELEASE NONE NOCONFIG)
+  get_target_property(FUSESCOPE_SIMDJSON_SONAME simdjson::simdjson IMPORTED_SONAME_${config})
+  if(FUSESCOPE_SIMDJSON_SONAME)
+    break()
+  endif()
+endforeach()
+if(NOT FUSESCOPE_SIMDJSON_SONAME)
+  set(FUSESCOPE_SIMDJSON_SONAME libsimdjson.so)
+endif()
+target_compile_definitions(fusescope_simdjson INTERFACE
+  FUSESCOPE_SIMDJSON_SONAME="${FUSESCOPE_SIMDJSON_SONAME}")
+target_link_libraries(fusescope_simdjson INTERFACE ${CMAKE_DL_LIBS})
+
 set(FUSESCOPE_HAVE_CUDA OFF)
 if(FUSESCOPE_CUDA)
   include(CheckLanguage)
