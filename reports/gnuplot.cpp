@@ -46,7 +46,7 @@ unsigned rgb_number(const std::string& rgb) {
 // ---- the picture's layout [pixels]
 
 constexpr int kWidth = 960;
-constexpr int kLeft = 216;  // of the plot; names of rows stand before it
+constexpr int kLeft = 232;  // of the plot; names of rows stand before it
 constexpr int kRight = 934;
 constexpr int kTitle = 34;
 constexpr int kRow = 30;

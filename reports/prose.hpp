@@ -41,7 +41,9 @@ inline constexpr const char* kWaits =
     "was being pulled or scattered. Landed, not yet seen: the gate was open and the block had not "
     "noticed.";
 inline constexpr const char* kTimeline =
-    "Every block of every rank. The same events lie in the timeline files, for Perfetto and for "
+    "Every block of every rank. It opens at the rank that most of the critical path runs through; "
+    "drag "
+    "down for the ranks above it. The same events lie in the timeline files, for Perfetto and "
     "other viewers.";
 inline constexpr const char* kProvenance = "Where this report and its numbers come from.";
 

@@ -18,23 +18,25 @@ constexpr std::size_t kGatesShown = 12;
 constexpr std::size_t kGatesListed = 200;
 
 // The longest stretch of the critical path that stays in one step.
-std::pair<std::int64_t, std::int64_t> longest_stretch(const ChosenRun& run, analysis::Step step) {
-  std::pair<std::int64_t, std::int64_t> longest{0, 0};
-  std::pair<std::int64_t, std::int64_t> present{0, -1};
+Span longest_stretch(const ChosenRun& run, analysis::Step step) {
+  Span longest;
+  Span present{0, -1};
   for (const analysis::Segment& segment : run.attribution.path.segments) {
     if (segment.step != step) {
       continue;
     }
-    if (present.second == segment.begin_ns) {
-      present.second = segment.end_ns;
+    if (present.end_ns == segment.begin_ns) {
+      present.end_ns = segment.end_ns;
     } else {
-      present = {segment.begin_ns, segment.end_ns};
+      present = {segment.begin_ns, segment.end_ns, segment.rank};
     }
-    if (present.second - present.first > longest.second - longest.first) {
+    if (present.end_ns - present.begin_ns > longest.end_ns - longest.begin_ns) {
       longest = present;
     }
   }
-  return {longest.first - run.timeline.begin_ns, longest.second - run.timeline.begin_ns};
+  longest.begin_ns -= run.timeline.begin_ns;
+  longest.end_ns -= run.timeline.begin_ns;
+  return longest;
 }
 
 std::string sm_us(double nanoseconds) {
@@ -146,12 +148,12 @@ Table path_table(const ChosenRun& run) {
       continue;
     }
     const double share = wall > 0 ? static_cast<double>(time) / wall : 0;
-    const auto stretch = longest_stretch(run, step);
+    const Span stretch = longest_stretch(run, step);
     const std::int64_t exposed = run.attribution.path.exposed_by_step[static_cast<std::size_t>(i)];
     all_exposed += exposed;
     std::vector<Cell> row = {std::string(analysis::name(step)), us_exact(time), percent(share),
                              exposed > 0 ? us_exact(exposed) : "",
-                             us_exact(stretch.second - stretch.first)};
+                             us_exact(stretch.end_ns - stretch.begin_ns)};
     row[0].swatch = std::string(color(step).slug);
     row[2].bar = share;
     row[4].show = stretch;
@@ -271,7 +273,7 @@ Table blame_table(const ChosenRun& run) {
     }
     const std::int64_t begin = gate.begin_ns - run.timeline.begin_ns;
     row.emplace_back();
-    row.back().show = {begin, begin + gate.wait_ns};
+    row.back().show = {begin, begin + gate.wait_ns, gate.rank, true};
     row[4].strong = true;
     table.rows.push_back(std::move(row));
   }

@@ -34,8 +34,10 @@ std::string html_cell(const Cell& cell, const Column& column, bool first) {
   out += cell.strong ? "<strong>" + text + "</strong>" : text;
   if (cell.show) {
     out += fmt::format(
-        " <button type=\"button\" class=\"show\" data-begin=\"{}\" data-end=\"{}\">show</button>",
-        cell.show->first, cell.show->second);
+        " <button type=\"button\" class=\"show\" data-begin=\"{}\" data-end=\"{}\" "
+        "data-rank=\"{}\"{}>show</button>",
+        cell.show->begin_ns, cell.show->end_ns, cell.show->rank,
+        cell.show->gate ? " data-gate" : "");
   }
   return out + (first ? "</th>" : "</td>");
 }

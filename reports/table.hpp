@@ -10,15 +10,23 @@
 
 namespace fusescope::reports {
 
+// A place in the block timeline [ns from the iteration's begin].
+struct Span {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  int rank = -1;
+  bool gate = false;  // a wait at a gate: the rank's compute blocks of kernel 1 open
+};
+
 struct Cell {
   std::string text;
   bool strong = false;
   bool code = false;
-  // HTML only: a colour key before the text, a bar of this share of the cell behind it, and a
-  // button that shows this span [ns from the iteration's begin] in the block timeline.
+  // HTML only: a colour key before the text, a bar of this share of the cell behind it, and a button
+  // that shows a span in the block timeline.
   std::string swatch;
   std::optional<double> bar;
-  std::optional<std::pair<std::int64_t, std::int64_t>> show;
+  std::optional<Span> show;
 
   Cell() = default;
   Cell(std::string text_)

@@ -260,10 +260,17 @@
   minimap.addEventListener('pointerdown', (event) => { minimap.setPointerCapture(event.pointerId); moveWindow(event); });
   minimap.addEventListener('pointermove', (event) => { if (event.buttons & 1) moveWindow(event); });
 
-  // "show" buttons of the tables: the span with some room on both sides, and the critical path.
+  // "show" buttons of the tables: the span with some room on both sides, its rank, and the critical path.
   document.querySelectorAll('button.show').forEach((each) => each.addEventListener('click', () => {
     const begin = Number(each.dataset.begin), end = Number(each.dataset.end);
     const room = Math.max((end - begin) * .6, 1000);
+    const rank = Number(each.dataset.rank);
+    const groups = model.groups.filter((group) => group.rank === rank);
+    if ('gate' in each.dataset) {
+      groups.filter((group) => group.stage === 1 && group.role === 1).forEach((group) => { group.open = true; });
+      relayout();
+    }
+    if (groups.length > 0) state.scroll = Math.max(0, groups[0].y - 4);
     state.path = true;
     show(begin - room, end + room);
     box.scrollIntoView({block: 'center'});

@@ -20,7 +20,8 @@ TEST(Charts, AreDrawnWithTheirWordAndNames) {
     ASSERT_TRUE(charts.svg.contains(key)) << key;
     EXPECT_NE(charts.svg.at(key).find("simulated"), std::string::npos) << key;
   }
-  EXPECT_NE(charts.svg.at("ladder").find("it's &lt;fused&gt; &amp; "), std::string::npos);
+  EXPECT_NE(charts.svg.at("ladder").find("it's &lt;fused> &amp; \"unordered\" {a}_b"),
+            std::string::npos);
   EXPECT_NE(draw_summary_svg(input).find("</svg>"), std::string::npos);
 }
 

@@ -66,7 +66,8 @@ TEST(Tables, BlameAddsUpToAllGateWaits) {
     EXPECT_EQ(nanoseconds(row[8].text) + nanoseconds(row[9].text) + nanoseconds(row[10].text),
               nanoseconds(row[4].text));
     ASSERT_TRUE(row.back().show);
-    EXPECT_GT(row.back().show->second, row.back().show->first);
+    EXPECT_GT(row.back().show->end_ns, row.back().show->begin_ns);
+    EXPECT_TRUE(row.back().show->gate);
   }
   std::int64_t waited = 0;
   for (const analysis::GateBlame& gate : input.chosen->attribution.accounting.gates) {
