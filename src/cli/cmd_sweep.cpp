@@ -175,7 +175,7 @@ class Session {
             describe(problem_),
             sweep::hex(hash(problem_)),
             config_.name,
-            sweep::identity(config_),
+            sweep::identity(config_).dump(),
             context_.command,
             utc_now()};
   }

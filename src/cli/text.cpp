@@ -24,10 +24,9 @@ std::string steps_text(const Attribution& attribution) {
   std::string text =
       fmt::format("{:<20} {:>10} {:>7} {:>10}\n", "critical path", "us", "wall", "exposed");
   for (const analysis::Finding& finding : attribution.findings) {
-    text +=
-        fmt::format("{:<20} {:>10.1f} {:>6.1f}% {:>10}\n", analysis::name(finding.step),
-                    us(finding.ns), finding.share * 100,
-                    finding.exposed_ns > 0 ? fmt::format("{:.1f}", us(finding.exposed_ns)) : "");
+    text += fmt::format("{:<20} {:>10.1f} {:>6.1f}%", analysis::name(finding.step), us(finding.ns),
+                        finding.share * 100);
+    text += finding.exposed_ns > 0 ? fmt::format(" {:>10.1f}\n", us(finding.exposed_ns)) : "\n";
     if (!finding.reason.empty()) {
       text += fmt::format("    {}\n", wrapped(finding.reason, 4));
     }

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/json_reader.hpp"
 #include "sweep/knob_json.hpp"
 
 namespace fusescope::sweep {
@@ -37,7 +38,7 @@ std::string header_line(const LogHeader& header) {
   line["problem"] = header.problem;
   line["problem_hash"] = header.problem_hash;
   line["sweep"] = header.sweep;
-  line["identity"] = header.identity;
+  line["identity"] = Json::parse(header.identity);
   line["command"] = header.command;
   line["started"] = header.started;
   return line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
@@ -64,7 +65,7 @@ LogHeader header_from_line(std::string_view line, const std::string& file) {
   header.problem = reader.at("problem").as_string();
   header.problem_hash = reader.at("problem_hash").as_string();
   header.sweep = reader.at("sweep").as_string();
-  header.identity = reader.at("identity").value();
+  header.identity = reader.at("identity").value().dump();
   header.command = reader.at("command").as_string();
   header.started = reader.at("started").as_string();
   return header;
@@ -152,7 +153,7 @@ std::string differences(const LogHeader& log, const LogHeader& now) {
                       ? fmt::format("the problem was {}, is {}", log.problem, now.problem)
                       : fmt::format("the routing of {} has other values", now.problem));
   }
-  add_differences(log.identity, now.identity, "", all);
+  add_differences(Json::parse(log.identity), Json::parse(now.identity), "", all);
   return fmt::format("{}", fmt::join(all, "; "));
 }
 

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json_reader.hpp"
 #include "sweep/trial.hpp"
 
 namespace fusescope::sweep {
@@ -23,7 +22,7 @@ struct LogHeader {
   std::string problem;       // describe(problem)
   std::string problem_hash;  // hex(hash(problem))
   std::string sweep;         // the sweep's name; may differ on resuming
-  Json identity;             // sweep::identity(config)
+  std::string identity;      // sweep::identity(config), as JSON text
   std::string command;       // what started the log; may differ on resuming
   std::string started;       // UTC, ISO 8601
 };

@@ -10,7 +10,7 @@ TEST_F(RunCommand, PrintsWallStepsAndThatItIsSimulated) {
   EXPECT_EQ(said.code, 0) << said.err;
   EXPECT_EQ(said.err, "");
   for (const char* part : {"tiny (R=2 T=64", "simulated on rtx-pro-5000-pcie5", "wall ",
-                           "critical path", "gemm 1", "exposed", "SM time"}) {
+                           "critical path", "GEMM 1", "exposed", "SM time"}) {
     EXPECT_NE(said.out.find(part), std::string::npos) << said.out << "lacks " << part;
   }
 }
@@ -81,7 +81,7 @@ TEST_F(RunCommand, WithoutATraceThereIsNoAttribution) {
 TEST_F(RunCommand, TheSerialLayerRuns) {
   const test::Said said = fusescope("run --shape tiny.json --engine sim --set form=serial");
   EXPECT_EQ(said.code, 0) << said.err;
-  EXPECT_NE(said.out.find("all gather"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("all-gather"), std::string::npos) << said.out;
 }
 
 }  // namespace

@@ -57,8 +57,15 @@ inline Problem small_problem() {
 }
 
 inline LogHeader small_header(const SweepConfig& sweep = small_sweep()) {
-  return {"0 (test)", "fake",          "fake device", "small problem",       "00ff",
-          sweep.name, identity(sweep), "a test",      "2026-01-01T00:00:00Z"};
+  return {"0 (test)",
+          "fake",
+          "fake device",
+          "small problem",
+          "00ff",
+          sweep.name,
+          identity(sweep).dump(),
+          "a test",
+          "2026-01-01T00:00:00Z"};
 }
 
 // The message that `action` throws as an InputError; "" and a test failure if it does not.

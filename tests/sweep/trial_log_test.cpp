@@ -65,7 +65,7 @@ TEST(TrialLog, KeepsTrialsAcrossOpenings) {
   const LogContents contents = read_trial_log(path);
   EXPECT_EQ(contents.trials.size(), 3u);
   EXPECT_EQ(contents.header.device, "fake device");
-  EXPECT_EQ(contents.header.identity, identity(test::small_sweep()));
+  EXPECT_EQ(contents.header.identity, identity(test::small_sweep()).dump());
 }
 
 TEST(TrialLog, RefusesTheLogOfAnotherSweepAndSaysWhatDiffers) {
@@ -102,11 +102,15 @@ TEST(TrialLog, RefusesTheLogOfAnotherSweepAndSaysWhatDiffers) {
             }).find("the routing of small problem has other values"),
             std::string::npos);
   EXPECT_NE(refusal([](LogHeader& header) {
-              header.identity["axes"]["tokens_per_block"] = {4, 8};
+              Json identity = Json::parse(header.identity);
+              identity["axes"]["tokens_per_block"] = {4, 8};
+              header.identity = identity.dump();
             }).find("/axes/tokens_per_block was [4,8,12], is [4,8]"),
             std::string::npos);
   EXPECT_NE(refusal([](LogHeader& header) {
-              header.identity["axes"].erase("all_hands");
+              Json identity = Json::parse(header.identity);
+              identity["axes"].erase("all_hands");
+              header.identity = identity.dump();
             }).find("/axes/all_hands was [true,false], is null"),
             std::string::npos);
 }
