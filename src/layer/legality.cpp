@@ -33,7 +33,7 @@ std::string split_leaves_compute(const char* knob, int comm_sms, const DeviceLim
 
 std::string dispatch_split(const Case& c) {
   const int comm_sms = c.config.dispatch_comm_sms;
-  if (comm_sms < 1) {
+  if (comm_sms < (c.device.fetches_first ? 0 : 1)) {
     return fmt::format(
         "dispatch_comm_sms {} leaves no SM to fetch tokens: kernel 1 would wait for ever",
         comm_sms);

@@ -26,6 +26,8 @@ struct DeviceLimits {
   std::string name;
   int sms = 0;
   int smem_per_block = 0;  // [bytes], opt-in maximum
+  bool fetches_first = false;  // kernel 1 can do without communication blocks: dispatch_comm_sms 0
+                               // has all blocks fetch their share of the tokens, then compute
 };
 
 // "" if the config can run, else the rule that it breaks, in words with the numbers in them:

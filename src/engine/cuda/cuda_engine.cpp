@@ -38,11 +38,9 @@ double relative_half_interval(const std::vector<Sample>& samples) {
 
 class CudaEngine : public Engine {
  public:
-  explicit CudaEngine(std::vector<Device> devices) : devices_(std::move(devices)) {
+  explicit CudaEngine(std::vector<Device> devices)
+      : devices_(std::move(devices)), limits_(limits_of(devices_.front())) {
     enable_peer_access(devices_);
-    limits_.name = devices_.front().name;
-    limits_.sms = devices_.front().sms;
-    limits_.smem_per_block = devices_.front().smem_per_block;
   }
 
   std::string name() const override { return "cuda"; }

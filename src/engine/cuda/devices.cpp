@@ -59,6 +59,10 @@ bool can_access(int from, int to) {
 
 }  // namespace
 
+DeviceLimits limits_of(const Device& device) {
+  return {device.name, device.sms, device.smem_per_block, true};
+}
+
 std::vector<Device> find_devices() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "layer/problem.hpp"
+
 namespace fusescope::engine::cuda {
 
 struct Device {
@@ -13,6 +15,9 @@ struct Device {
   int smem_per_block = 0;  // [bytes], opt-in maximum
   std::string lacks;       // "" = usable, else what is missing, in words
 };
+
+// What legality asks of it.
+DeviceLimits limits_of(const Device& device);
 
 // All devices of this machine; empty where there is no driver. Never throws.
 std::vector<Device> find_devices();

@@ -163,13 +163,7 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
 
 std::string why_illegal_on_device(const Problem& problem, const Config& config,
                                   const DeviceLimits& device) {
-  // These kernels can do without communication blocks: all blocks then fetch before they compute.
-  Config shared_rules = config;
-  shared_rules.dispatch_comm_sms = std::max(config.dispatch_comm_sms, 1);
-  if (config.dispatch_comm_sms < 0) {
-    return fmt::format("dispatch_comm_sms {} is negative", config.dispatch_comm_sms);
-  }
-  if (std::string why = why_illegal(problem, shared_rules, device); !why.empty()) {
+  if (std::string why = why_illegal(problem, config, device); !why.empty()) {
     return why;
   }
   const Shape& shape = problem.shape;

@@ -32,9 +32,7 @@ Config config_of_case(int number) {
 
 void expect_right(const Problem& problem, const std::vector<Device>& devices, const Config& config,
                   std::uint64_t seed) {
-  const DeviceLimits limits{devices.front().name, devices.front().sms,
-                            devices.front().smem_per_block};
-  ASSERT_EQ(why_illegal_on_device(problem, config, limits), "");
+  ASSERT_EQ(why_illegal_on_device(problem, config, limits_of(devices.front())), "");
   LayerRunner runner(problem, devices, {.seed = seed, .deadline_ns = kTestDeadlineNs});
   EXPECT_LE(checked_run(runner, config), kMaxRelativeError) << describe(problem) << "\n"
                                                             << describe(config);
@@ -91,6 +89,21 @@ TEST(TwoDevices, FourRanks) {
     const Shape shape = make_shape(4, 45, 1024, 16, 4, 128);
     expect_right(make_test_problem(shape, "zipf", 7), devices, config_of_case(number), 11);
   }
+}
+
+// The check itself must be able to fail: on poisoned outputs, and on outputs of another routing.
+TEST(Verification, SeesWrongOutputs) {
+  FUSESCOPE_NEED_DEVICES(devices, 1);
+  const Shape shape = make_shape(2, 65, 512, 8, 2, 128);
+  const Problem problem = make_test_problem(shape, "uniform", 1);
+  LayerRunner runner(problem, devices, {.seed = 1, .deadline_ns = kTestDeadlineNs});
+  EXPECT_LE(checked_run(runner, Config{}), kMaxRelativeError);
+  const std::uint64_t right = runner.output_checksum();
+  runner.set_routing(make_test_problem(shape, "uniform", 2).routing);
+  EXPECT_GT(runner.relative_error(), 0.1);
+  runner.memory().poison();
+  EXPECT_TRUE(std::isinf(runner.relative_error()));
+  EXPECT_NE(runner.output_checksum(), right);
 }
 
 TEST(FullSize, SeedShape) {

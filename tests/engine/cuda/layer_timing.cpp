@@ -62,8 +62,7 @@ double quantile(std::vector<double> values, double q) {
 }
 
 void check(LayerRunner& runner, TimedCase& timed, const Problem& problem, const Device& device) {
-  timed.failure = why_illegal_on_device(problem, timed.config,
-                                        {device.name, device.sms, device.smem_per_block});
+  timed.failure = why_illegal_on_device(problem, timed.config, limits_of(device));
   if (!timed.failure.empty()) {
     return;
   }
