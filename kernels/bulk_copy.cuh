@@ -49,18 +49,14 @@ __device__ inline void wait_stored() {
   ptx::fence_proxy_async(ptx::space_global);
 }
 
-// Pacing: books `bytes` on the emulated link and returns when they would be through. [ns]
+// Pacing: books `bytes` on the emulated link and returns when they would be through. [ns] Two plain
+// atomics, no compare-and-swap loop: a thousand rows may be booked at once.
 __device__ inline std::uint64_t book_link(std::uint64_t& link_free_ns, std::uint32_t bytes,
                                           double ns_per_byte) {
   const auto cost = static_cast<std::uint64_t>(static_cast<double>(bytes) * ns_per_byte);
   GpuAtomic<std::uint64_t> link(link_free_ns);
-  std::uint64_t seen = link.load(cuda::memory_order_relaxed);
-  for (;;) {
-    const std::uint64_t now = now_ns();
-    const std::uint64_t through = (seen > now ? seen : now) + cost;
-    if (link.compare_exchange_weak(seen, through, cuda::memory_order_relaxed))
-      return through;
-  }
+  link.fetch_max(now_ns(), cuda::memory_order_relaxed);  // a link that idled has saved up nothing
+  return link.fetch_add(cost, cuda::memory_order_relaxed) + cost;
 }
 
 }  // namespace fusescope::kernels

@@ -171,10 +171,6 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
     return fmt::format("{} ranks: the kernels are built for at most {}", shape.ranks,
                        kernels::kMaxRanks);
   }
-  if (shape.hidden % 8 != 0 || shape.intermediate % 8 != 0) {
-    return fmt::format("H={} and I={} must be multiples of 8: rows move in units of 16 bytes",
-                       shape.hidden, shape.intermediate);
-  }
   const std::int64_t rows = TableSizes(shape).max_rows();
   const GemmVariant one = variant_of(config.tile, epilogue_of(config.activation));
   const GemmVariant two = variant_of(config.tile, Epilogue::kStore);

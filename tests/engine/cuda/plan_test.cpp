@@ -31,12 +31,6 @@ TEST(PlanRules, KernelOneNeedsNoCommunicationBlocks) {
   expect_refusal(kSmall, config, "dispatch_comm_sms -1");
 }
 
-TEST(PlanRules, RowsMoveInUnitsOf16Bytes) {
-  Shape shape = kSmall;
-  shape.intermediate = 100;
-  expect_refusal(shape, Config{}, "multiples of 8");
-}
-
 TEST(PlanRules, FusedActivationNeedsWholeUnits) {
   Shape shape = kSmall;
   shape.intermediate = 72;
