@@ -39,7 +39,7 @@ struct Rules {
   // In-kernel records of fusescope timelines, by name.
   std::array<std::vector<std::string>, kWorkClasses> in_kernel;
   bool sync_is_idle = true;
-  bool whole_microseconds = false;
+  bool whole_microseconds = false;  // only of files whose times are microseconds
   bool drop_last_profiler_step = false;
 
   WorkClass classify(std::string_view kernel, timeline::GpuKind kind) const;

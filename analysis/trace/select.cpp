@@ -70,7 +70,7 @@ std::vector<DeviceSlices> select_slices(const Trace& trace, const Rules& rules) 
       continue;
     }
     Interval interval{slice.begin_ns, slice.end_ns, i, classes[i]};
-    if (rules.whole_microseconds) {
+    if (rules.whole_microseconds && trace.unit_ns == kMicrosecond) {
       interval.begin_ns = ceil_us(interval.begin_ns);
       interval.end_ns = std::max(interval.begin_ns, floor_us(interval.end_ns));
     }

@@ -92,6 +92,7 @@ class KinetoReader {
   KinetoReader(ByteSource& source, const std::string& file) : scanner_(source, file) {
     trace_.file = file;
     trace_.source = "PyTorch profiler";
+    trace_.unit_ns = 1000;
   }
 
   Trace read() {

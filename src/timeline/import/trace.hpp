@@ -71,6 +71,7 @@ struct Trace {
   std::string device_name;  // "NVIDIA H200", or ""
   int rank = -1;            // of the file's process in its job; -1: not said
   int world_size = -1;
+  std::int64_t unit_ns = 1;        // of the times in the file
   bool in_kernel_records = false;  // a fusescope timeline: kernels are opened up
 
   Names names;
