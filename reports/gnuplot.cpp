@@ -19,8 +19,6 @@
 #include "base/error.hpp"
 #include "reports/format.hpp"
 
-extern char** environ;
-
 namespace fusescope::reports {
 
 namespace {
@@ -222,7 +220,8 @@ std::string find_gnuplot(const std::string& wanted) {
   std::istringstream folders(path == nullptr ? "" : path);
   std::string folder;
   while (std::getline(folders, folder, ':')) {
-    const std::string candidate = folder + "/" + name;
+    std::string candidate = folder;
+    candidate.append("/").append(name);
     if (access(candidate.c_str(), X_OK) == 0) {
       return candidate;
     }

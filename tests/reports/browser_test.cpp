@@ -114,6 +114,37 @@ TEST_F(Browser, AnAddressOpensItsSpanOfTheTimeline) {
   EXPECT_NE(loaded.dom.find("20.00 \u2013 30.00 \u00b5s"), std::string::npos);
 }
 
+// What a reader does, by script: the page's own handlers must answer.
+TEST_F(Browser, ShowButtonsKeysLegendAndThemeWork) {
+  std::string page = render_html(synthetic_input());
+  const std::string act =
+      "<script>const seen = () => document.querySelector('.readout').textContent;"
+      "setTimeout(() => document.querySelector('#waits button.show').click(), 300);"
+      "setTimeout(() => {"
+      "document.body.dataset.shown = seen();"
+      "document.querySelector('#timeline-box .view').dispatchEvent(new KeyboardEvent('keydown', "
+      "{key: '+'}));"
+      "document.querySelector('.legend button').click();"
+      "const axis = document.querySelector('#heatmap select');"
+      "axis.selectedIndex = 2;"
+      "axis.dispatchEvent(new Event('change'));"
+      "document.getElementById('theme').click();"
+      "}, 900);"
+      "setTimeout(() => { document.body.dataset.zoomed = seen(); }, 1800);</script>";
+  page.insert(page.rfind("</body>"), act);
+  const Loaded loaded = load(program_, page, "");
+  EXPECT_EQ(loaded.log.find("CONSOLE"), std::string::npos) << loaded.log;
+  const auto readout = [&](const std::string& name) {
+    const std::size_t at = loaded.dom.find("data-" + name + "=\"");
+    return at == std::string::npos ? "" : loaded.dom.substr(at + name.size() + 7, 24);
+  };
+  EXPECT_NE(readout("shown"), "");
+  EXPECT_FALSE(readout("shown").starts_with("0.00"));
+  EXPECT_NE(readout("zoomed"), "");
+  EXPECT_NE(readout("zoomed"), readout("shown"));
+  EXPECT_NE(loaded.dom.find("data-theme="), std::string::npos);
+}
+
 TEST_F(Browser, AnEmptySweepAndARefusedRunLoadToo) {
   ReportInput input;
   input.name = "</script><b>empty";
