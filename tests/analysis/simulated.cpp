@@ -4,11 +4,16 @@
 #include <utility>
 
 #include "engine/engine.hpp"
+#include "engine/sim/profile.hpp"
+#include "engine/sim/sim_engine.hpp"
 
 namespace fusescope::analysis {
 
-timeline::Timeline simulated(const Problem& problem, const Config& config) {
-  static const std::unique_ptr<engine::Engine> engine = engine::make_engine({"sim", "", {}});
+namespace {
+
+constexpr const char* kProfile = "rtx-pro-5000-pcie5";
+
+timeline::Timeline run(engine::Engine& engine, const Problem& problem, const Config& config) {
   engine::RunRequest request;
   request.problem = &problem;
   request.config = config;
@@ -16,11 +21,27 @@ timeline::Timeline simulated(const Problem& problem, const Config& config) {
   request.min_samples = 1;
   request.timeline = true;
   request.command = "test";
-  engine::RunResult result = engine->run(request);
+  engine::RunResult result = engine.run(request);
   if (!result.timeline) {
     throw std::logic_error("the simulator recorded no timeline");
   }
   return std::move(*result.timeline);
+}
+
+}  // namespace
+
+timeline::Timeline simulated(const Problem& problem, const Config& config) {
+  static const std::unique_ptr<engine::Engine> engine = engine::sim::make_sim_engine(kProfile);
+  return run(*engine, problem, config);
+}
+
+timeline::Timeline simulated_in_cache(const Problem& problem, const Config& config) {
+  static engine::sim::SimEngine engine = [] {
+    engine::sim::Profile profile = engine::sim::load_profile(kProfile);
+    profile.l2 = 4096;
+    return engine::sim::SimEngine(profile);
+  }();
+  return run(engine, problem, config);
 }
 
 Problem seed_problem(const std::string& routing) {

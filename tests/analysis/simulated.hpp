@@ -10,6 +10,9 @@ namespace fusescope::analysis {
 // One recorded iteration on the profile of the seed's machine.
 timeline::Timeline simulated(const Problem& problem, const Config& config);
 
+// The same with an L2 that holds the whole layer: a tile takes as long whatever ran before it.
+timeline::Timeline simulated_in_cache(const Problem& problem, const Config& config);
+
 // The seed's layer on four ranks.
 Problem seed_problem(const std::string& routing);
 

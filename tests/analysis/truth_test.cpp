@@ -48,17 +48,13 @@ struct Point {
   std::int64_t (*at_point)(const CriticalPath&);  // the path's time at the very point ...
   std::int64_t (*in_steps)(const CriticalPath&);  // ... and in the steps that it is part of
   std::vector<int> delays_us;
-  bool one_token_per_block = false;
 };
 std::ostream& operator<<(std::ostream& out, const Point& point) {
   return out << point.name;
 }
 
-// A longer dispatch also takes the place of tiles on the path that ran beside it. Those were not bound by
-// it before and are now; what it exposes grows by what it adds.
-std::int64_t exposed_dispatch(const CriticalPath& path) {
-  return sum(path.exposed_by_step,
-             {Step::dispatch_head, Step::dispatch_order, Step::dispatch_bandwidth});
+std::int64_t dispatch(const CriticalPath& path) {
+  return sum(path.by_step, {Step::dispatch_head, Step::dispatch_order, Step::dispatch_bandwidth});
 }
 std::int64_t jobs(const CriticalPath& path) {
   return sum(path.by_step, {Step::combine_work, Step::push_drain});
@@ -72,19 +68,16 @@ std::int64_t watermark(const CriticalPath& path) {
 
 // Delays are large against the few microseconds by which ranks differ: whichever rank is last after the
 // delay, its own share of the other steps comes with it.
-//
-// A block that moves several tokens in step does not record which of them held it up: who was late is
-// asked of blocks that move one.
 const std::vector<Point> kPoints = {
     {InjectPoint::pull,
      "pull",
      [](const CriticalPath& path) { return of_kind(path, Kind::pull); },
-     exposed_dispatch,
+     dispatch,
      {100, 200, 400}},
     {InjectPoint::scatter,
      "scatter",
      [](const CriticalPath& path) { return of_kind(path, Kind::scatter); },
-     exposed_dispatch,
+     dispatch,
      {100, 200, 400}},
     {InjectPoint::job,
      "job",
@@ -104,23 +97,23 @@ const std::vector<Point> kPoints = {
     {InjectPoint::source_rank,
      "source rank",
      [](const CriticalPath& path) { return path.by_source_rank[kLateRank]; },
-     exposed_dispatch,
-     {100, 200, 400},
-     true},
+     dispatch,
+     {100, 200, 400}},
     {InjectPoint::token,
      "token",
      [](const CriticalPath& path) { return of_token(path, kLateToken); },
-     exposed_dispatch,
-     {800, 1600, 3200},
-     true},
+     dispatch,
+     {800, 1600, 3200}},
 };
 
-void check(const Point& point, const char* run, const Problem& problem, Config config = {}) {
-  if (point.one_token_per_block) {
-    config.dispatch_comm_sms = 40;
-    config.tokens_per_block = 1;
-  }
-  const timeline::Timeline before = simulated(problem, config);
+// On the machine as it is, a late row also parts tiles that share weights in the cache: the GEMM gets slower
+// too, and rightly takes that part of the added wall. With everything in the cache the delay stands alone.
+enum class Cache { real, holds_all };
+
+void check(const Point& point, const char* run, const Problem& problem, Cache cache,
+           Config config = {}) {
+  const auto simulate = cache == Cache::real ? simulated : simulated_in_cache;
+  const timeline::Timeline before = simulate(problem, config);
   const CriticalPath path_before = critical_path(before);
   for (const int delay_us : point.delays_us) {
     SCOPED_TRACE(std::string(run) + ", " + std::to_string(delay_us) + " us");
@@ -128,7 +121,7 @@ void check(const Point& point, const char* run, const Problem& problem, Config c
     config.inject.delay_ns = delay_us * 1000;
     config.inject.rank = point.point == InjectPoint::source_rank ? kLateRank : -1;
     config.inject.token = point.point == InjectPoint::token ? kLateToken : -1;
-    const timeline::Timeline after = simulated(problem, config);
+    const timeline::Timeline after = simulate(problem, config);
     const CriticalPath path_after = critical_path(after);
 
     const auto added = static_cast<double>(after.wall_ns() - before.wall_ns());
@@ -143,26 +136,30 @@ void check(const Point& point, const char* run, const Problem& problem, Config c
     // A delay that overlap hides would prove nothing.
     EXPECT_GE(added, 0.5 * delay_us * 1000);
     EXPECT_GE(at_point, 0.95);
-    EXPECT_GE(in_steps, 0.95);
-    // More than was added only where a block with fewer tiles took over the path.
-    EXPECT_LE(in_steps, 1.05 + std::max(0.0, -share(tiles)));
+    if (cache == Cache::holds_all) {
+      EXPECT_GE(in_steps, 0.95);
+      // More than was added only where it took the place of tiles that ran beside it on the path.
+      EXPECT_LE(in_steps, 1.05 + std::max(0.0, -share(tiles)));
+    }
   }
 }
 
 class TruthTest : public testing::TestWithParam<Point> {};
 
 TEST_P(TruthTest, SeedShape) {
-  check(GetParam(), "seed", seed_problem("uniform"));
+  check(GetParam(), "seed", seed_problem("uniform"), Cache::holds_all);
 }
 TEST_P(TruthTest, SeedShapeSkewed) {
-  check(GetParam(), "zipf", seed_problem("zipf:1.2"));
+  check(GetParam(), "zipf", seed_problem("zipf:1.2"), Cache::holds_all);
 }
 TEST_P(TruthTest, SmallShape) {
-  check(GetParam(), "small", small_problem("uniform"));
+  check(GetParam(), "small", small_problem("uniform"), Cache::holds_all);
+}
+TEST_P(TruthTest, SeedShapeOnItsMachine) {
+  check(GetParam(), "seed", seed_problem("uniform"), Cache::real);
 }
 
-// One block per job, nothing ordered, no further hands. (Its dispatch cannot be asked: a delay there also
-// parts the tiles that share weights in the cache, and so lengthens the GEMM.)
+// One block per job, nothing ordered, no further hands.
 TEST(Truth, JobsOfTheFirstFusedForm) {
   Config config;
   config.pull_order = PullOrder::by_token;
@@ -171,7 +168,7 @@ TEST(Truth, JobsOfTheFirstFusedForm) {
   config.all_hands = false;
   for (const Point& point : kPoints) {
     if (point.point == InjectPoint::job || point.point == InjectPoint::push) {
-      check(point, "first", seed_problem("uniform"), config);
+      check(point, "first", seed_problem("uniform"), Cache::holds_all, config);
     }
   }
 }

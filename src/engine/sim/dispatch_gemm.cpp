@@ -7,20 +7,6 @@
 namespace fusescope::engine::sim {
 namespace {
 
-// Issues one token's K stores; returns when the writes are complete.
-double scatter_row(Rank& rank, Server& block, int token, double now) {
-  World& world = rank.world;
-  const Costs& costs = world.costs;
-  const int topk = world.shape.topk;
-  double written = block.reserve(now, costs.store_row * topk * rank.noise());
-  written = std::max(written, rank.memory.move(now, costs.row_bytes * topk));
-  for (int k = 0; k < topk; ++k) {
-    rank.memory.touch(rank.gathered, static_cast<std::size_t>(rank.row_block(token, k)));
-  }
-  return written + world.profile.store_latency * 1e3 +
-         static_cast<double>(world.injected(InjectPoint::scatter));
-}
-
 Task compute_block(Rank& rank, int block, int blocks, bool gated) {
   World& world = rank.world;
   const TrackId track =
@@ -70,58 +56,65 @@ double pull_row(Rank& rank, Server& block, int token, double now) {
   return landed;
 }
 
-// The lanes of a block are threads of one warp: they issue together, and after each wait they go on
-// together, when the slowest is through. A lane's slice therefore ends with the block's.
-Task dispatch_block(Rank& rank, int block) {
+double scatter_row(Rank& rank, Server& block, int token, double now) {
+  World& world = rank.world;
+  const Costs& costs = world.costs;
+  const int topk = world.shape.topk;
+  double written = block.reserve(now, costs.store_row * topk * rank.noise());
+  written = std::max(written, rank.memory.move(now, costs.row_bytes * topk));
+  for (int k = 0; k < topk; ++k) {
+    rank.memory.touch(rank.gathered, static_cast<std::size_t>(rank.row_block(token, k)));
+  }
+  return written + world.profile.store_latency * 1e3 +
+         static_cast<double>(world.injected(InjectPoint::scatter));
+}
+
+// A token slot of a communication block: a thread of its own warp, which one slot's wait holds up no other.
+// Slots stride over the blocks first, so that the blocks together fetch a contiguous window of pull order.
+// What they share is the SM: `copies` is its path between links, shared memory and device memory.
+Task dispatch_slot(Rank& rank, int block, int slot, Server& copies, FillCounter& finished) {
   World& world = rank.world;
   Scheduler& scheduler = world.scheduler;
   const Config& config = world.config;
-  const int lanes = config.tokens_per_block;
   const bool by_slot =
       config.pull_order == PullOrder::by_slot || config.study == Study::ideal_order;
-  std::vector<TrackId> tracks;
-  tracks.reserve(static_cast<std::size_t>(lanes));
-  for (int lane = 0; lane < lanes; ++lane) {
-    tracks.push_back(
-        world.recorder.add_track(rank.id, Stage::dispatch_gemm, Role::communication, block, lane));
-  }
-  const auto token_of = [&](int place) { return by_slot ? rank.tables.pull_order[place] : place; };
-  Server copies;  // this SM's path between links, shared memory and device memory
+  const TrackId track =
+      world.recorder.add_track(rank.id, Stage::dispatch_gemm, Role::communication, block, slot);
 
   const int tokens = world.shape.tokens();
-  for (int first = block * lanes; first < tokens; first += config.dispatch_comm_sms * lanes) {
-    const int last = std::min(first + lanes, tokens);
+  const int blocks = config.dispatch_comm_sms;
+  for (int place = slot * blocks + block; place < tokens;
+       place += blocks * config.tokens_per_block) {
+    const int token = by_slot ? rank.tables.pull_order[place] : place;
 
     const Time issued = scheduler.now();
-    double landed = 0;
-    for (int place = first; place < last; ++place) {
-      landed =
-          std::max(landed, pull_row(rank, copies, token_of(place), static_cast<double>(issued)));
-    }
-    co_await scheduler.until(rounded(landed));
+    co_await scheduler.until(rounded(pull_row(rank, copies, token, static_cast<double>(issued))));
+    const Time landed = scheduler.now();
+    world.recorder.slice(track, Kind::pull, issued, landed,
+                         {.token = token, .peer = world.shape.source_rank(token)});
 
-    const Time storing = scheduler.now();
-    double written = 0;
-    for (int place = first; place < last; ++place) {
-      written = std::max(written,
-                         scatter_row(rank, copies, token_of(place), static_cast<double>(storing)));
-    }
-    co_await scheduler.until(rounded(written));
+    co_await scheduler.until(
+        rounded(scatter_row(rank, copies, token, static_cast<double>(landed))));
+    const Time written = scheduler.now();
+    world.recorder.slice(track, Kind::scatter, landed, written, {.token = token});
 
-    const Time counting = scheduler.now();
-    co_await scheduler.until(counting + us(world.profile.arrive_latency));
-    for (int place = first; place < last; ++place) {
-      const int token = token_of(place);
-      for (int k = 0; k < world.shape.topk; ++k) {
-        rank.arrivals[rank.row_block(token, k)].add(scheduler, us(world.profile.poll_latency));
-      }
-      const TrackId track = tracks[place - first];
-      const int source = world.shape.source_rank(token);
-      world.recorder.slice(track, Kind::pull, issued, storing, {.token = token, .peer = source});
-      world.recorder.slice(track, Kind::scatter, storing, counting, {.token = token});
-      world.recorder.slice(track, Kind::arrive, counting, scheduler.now(), {.token = token});
+    co_await scheduler.until(written + us(world.profile.arrive_latency));
+    for (int k = 0; k < world.shape.topk; ++k) {
+      rank.arrivals[rank.row_block(token, k)].add(scheduler, us(world.profile.poll_latency));
     }
+    world.recorder.slice(track, Kind::arrive, written, scheduler.now(), {.token = token});
   }
+  finished.add(scheduler, 0);
+}
+
+Task dispatch_block(Rank& rank, int block) {
+  const int slots = rank.world.config.tokens_per_block;
+  Server copies;
+  FillCounter finished(0, slots, "the slot count of communication block", block);
+  for (int slot = 0; slot < slots; ++slot) {
+    rank.world.scheduler.spawn(dispatch_slot(rank, block, slot, copies, finished));
+  }
+  co_await finished.opened();
   end_block(rank);
 }
 

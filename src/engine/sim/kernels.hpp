@@ -32,9 +32,10 @@ Task run_tile(Rank& rank, Gemm gemm, TrackId track, int tile);
 
 // dispatch_gemm.cpp
 Task dispatch_gemm(Rank& rank);
-Task dispatch_block(Rank& rank, int block);  // one communication block of it
 // Issues one token's pull over a block's copy path; returns when its row is in shared memory [ns].
 double pull_row(Rank& rank, Server& block, int token, double now);
+// Issues one token's K stores; returns when the writes are complete [ns].
+double scatter_row(Rank& rank, Server& block, int token, double now);
 
 // gemm_combine_push.cpp
 Task gemm_combine_push(Rank& rank);
