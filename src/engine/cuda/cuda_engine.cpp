@@ -22,6 +22,7 @@ constexpr double kMaxRelativeError = 6e-3;
 // Half of the 95% interval of the median (by order statistics), relative to it.
 double relative_half_interval(const std::vector<Sample>& samples) {
   std::vector<double> walls;
+  walls.reserve(samples.size());
   for (const Sample& sample : samples) {
     walls.push_back(sample.wall_us);
   }
@@ -47,7 +48,12 @@ class CudaEngine : public Engine {
   const DeviceLimits& device() const override { return limits_; }
   int parallel_runs() const override { return 1; }
   std::string identity() const override {
-    return fmt::format("cuda {} x {}, {}", devices_.size(), limits_.name, driver_version());
+    std::string text =
+        fmt::format("cuda {} x {}, {}", devices_.size(), limits_.name, driver_version());
+    for (const std::string& link : describe_links(devices_)) {
+      text += "; " + link;
+    }
+    return text;
   }
 
   RunResult run(const RunRequest& request) override {

@@ -168,6 +168,7 @@ std::vector<std::string> describe_links(const std::vector<Device>& devices) {
 std::vector<int> devices_of_ranks(const std::vector<Device>& devices, int ranks) {
   const int used = std::min(static_cast<int>(devices.size()), ranks);
   std::vector<int> of_rank;
+  of_rank.reserve(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
     of_rank.push_back(devices[static_cast<std::size_t>(r) * used / ranks].index);
   }

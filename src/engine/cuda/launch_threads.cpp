@@ -4,7 +4,8 @@
 
 namespace fusescope::engine::cuda {
 
-LaunchThreads::LaunchThreads(std::vector<int> devices) : errors_(devices.size()) {
+LaunchThreads::LaunchThreads(const std::vector<int>& devices) {
+  errors_.resize(devices.size());
   for (std::size_t i = 0; i < devices.size(); ++i) {
     threads_.emplace_back([this, i, device = devices[i]] { serve(static_cast<int>(i), device); });
   }

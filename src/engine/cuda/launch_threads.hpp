@@ -13,7 +13,7 @@ namespace fusescope::engine::cuda {
 
 class LaunchThreads {
  public:
-  explicit LaunchThreads(std::vector<int> devices);
+  explicit LaunchThreads(const std::vector<int>& devices);
   ~LaunchThreads();
   LaunchThreads(const LaunchThreads&) = delete;
   LaunchThreads& operator=(const LaunchThreads&) = delete;

@@ -42,7 +42,7 @@ std::size_t lay_out(RankMemory& m, const Shape& s, const TableSizes& sizes, char
   const std::int64_t own = s.tokens_per_rank;
 
   Layout layout(base);
-  layout.place(m.gate_up_weights, s.experts * 2 * i * h);
+  layout.place(m.gate_up_weights, 2LL * s.experts * i * h);
   layout.place(m.down_weights, s.experts * h * i);
   Bf16* input = nullptr;
   layout.place(input, own * h);
@@ -125,7 +125,7 @@ LayerMemory::LayerMemory(const Problem& problem, std::vector<int> device_of_rank
     const std::int64_t h = shape_.hidden;
     const std::int64_t i = shape_.intermediate;
     const std::uint64_t base = seed * 1000003 + static_cast<std::uint64_t>(r) * 16;
-    kernels::launch_random_bf16(m.gate_up_weights, shape_.experts * 2 * i * h,
+    kernels::launch_random_bf16(m.gate_up_weights, 2LL * shape_.experts * i * h,
                                 1.0f / std::sqrt(static_cast<float>(h)), base + 1, nullptr);
     kernels::launch_random_bf16(m.down_weights, shape_.experts * h * i,
                                 1.0f / std::sqrt(static_cast<float>(i)), base + 2, nullptr);

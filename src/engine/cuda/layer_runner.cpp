@@ -20,6 +20,7 @@ std::vector<Device> in_use(const std::vector<Device>& devices, const std::vector
 
 std::vector<int> indices(const std::vector<Device>& devices) {
   std::vector<int> list;
+  list.reserve(devices.size());
   for (const Device& d : devices) {
     list.push_back(d.index);
   }
