@@ -27,7 +27,7 @@ std::string separated(std::string digits) {
   return (negative && !zero ? kMinus : "") + digits;
 }
 
-std::string with_sign(std::string text) {
+std::string with_sign(const std::string& text) {
   const bool zero = text.find_first_of("123456789") == std::string::npos;
   const bool negative = text.starts_with(kMinus);
   return zero || negative ? text : "+" + text;

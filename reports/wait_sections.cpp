@@ -84,6 +84,7 @@ std::vector<ClosedGate> closed_gates(const analysis::Accounting& accounting) {
     }
   }
   std::vector<ClosedGate> gates;
+  gates.reserve(by_row_block.size());
   for (const auto& [key, closed] : by_row_block) {
     gates.push_back(closed);
   }
