@@ -94,9 +94,9 @@ struct DeviceAttribution {
 // One communication kernel on several devices: the k-th launches belong together.
 struct SkewRow {
   std::string name;
-  std::int64_t launches = 0;  // matched on every device
-  std::int64_t apart = 0;     // of them, launches whose ends and begins do not overlap at all
-  std::int64_t mean_skew_ns = 0;
+  std::int64_t launches = 0;       // matched on every device
+  std::int64_t apart = 0;          // of them, launches whose ends and begins do not overlap at all
+  std::int64_t total_skew_ns = 0;  // sum over the launches: last arrival - first arrival
   std::int64_t most_skew_ns = 0;
   std::vector<std::int64_t> wait_ns;      // per device: from its arrival to the last one's
   std::vector<std::int64_t> transfer_ns;  // per device: from the last arrival to its end

@@ -81,7 +81,7 @@ Json skew_row(const SkewRow& row) {
   return {{"name", row.name},
           {"launches", row.launches},
           {"apart", row.apart},
-          {"mean_skew_ns", row.mean_skew_ns},
+          {"total_skew_ns", row.total_skew_ns},
           {"most_skew_ns", row.most_skew_ns},
           {"wait_ns", row.wait_ns},
           {"transfer_ns", row.transfer_ns},

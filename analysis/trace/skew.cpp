@@ -1,6 +1,7 @@
 #include "analysis/trace/skew.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 
 namespace fusescope::analysis {
@@ -15,7 +16,6 @@ SkewRow compare(std::string_view name, const std::vector<Arrivals>& devices) {
   row.wait_ns.resize(devices.size());
   row.transfer_ns.resize(devices.size());
   row.last.resize(devices.size());
-  std::int64_t skew_sum = 0;
   for (std::size_t k = 0; k < devices.front().size(); ++k) {
     std::int64_t first = INT64_MAX;
     std::int64_t last = INT64_MIN;
@@ -32,7 +32,9 @@ SkewRow compare(std::string_view name, const std::vector<Arrivals>& devices) {
     }
     ++row.last[last_device];
     row.apart += last > first_end ? 1 : 0;
-    skew_sum += last - first;
+    if (__builtin_add_overflow(row.total_skew_ns, last - first, &row.total_skew_ns)) {
+      row.total_skew_ns = INT64_MAX;  // clocks that have nothing to do with each other
+    }
     row.most_skew_ns = std::max(row.most_skew_ns, last - first);
     for (std::size_t device = 0; device < devices.size(); ++device) {
       const Interval& launch = *devices[device][k];
@@ -41,7 +43,6 @@ SkewRow compare(std::string_view name, const std::vector<Arrivals>& devices) {
       row.transfer_ns[device] += launch.end_ns - arrived;
     }
   }
-  row.mean_skew_ns = skew_sum / std::max<std::int64_t>(1, row.launches);
   return row;
 }
 
@@ -70,15 +71,16 @@ std::vector<SkewRow> find_skew(std::span<const timeline::Trace> traces,
   }
   std::vector<SkewRow> rows;
   for (const auto& [name, arrivals] : by_name) {
-    const bool matched = std::all_of(arrivals.begin(), arrivals.end(), [&](const Arrivals& each) {
-      return each.size() == arrivals.front().size() && !each.empty();
-    });
+    const std::size_t launches = arrivals.front().size();
+    const bool matched =
+        launches > 0 && std::all_of(arrivals.begin(), arrivals.end(),
+                                    [&](const Arrivals& each) { return each.size() == launches; });
     if (matched && devices > 1) {
       rows.push_back(compare(name, arrivals));
     }
   }
   std::stable_sort(rows.begin(), rows.end(), [](const SkewRow& a, const SkewRow& b) {
-    return a.mean_skew_ns * a.launches > b.mean_skew_ns * b.launches;
+    return a.total_skew_ns > b.total_skew_ns;
   });
   return rows;
 }

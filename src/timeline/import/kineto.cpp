@@ -165,8 +165,10 @@ class KinetoReader {
       no_duration_.add(scanner_.event_offset());
     } else if (*duration < 0) {
       negative_.add(scanner_.event_offset());
-    } else if (__builtin_add_overflow(*begin, *duration, &end) || end > kLatest ||
-               *begin < -kLatest) {
+    } else if (__builtin_add_overflow(*begin, *duration, &end)) {
+      end = INT64_MAX;
+    }
+    if (!is_plausible(*begin, end)) {
       no_time_.add(scanner_.event_offset());
       return std::nullopt;
     }
@@ -299,8 +301,6 @@ class KinetoReader {
     note(negative_, "with a negative duration count as zero long");
     note(pairs_, "are begins or ends of pairs, which are not read");
   }
-
-  static constexpr std::int64_t kLatest = 2'000'000'000'000'000'000;  // ns: differences fit
 
   EventScanner scanner_;
   EventParser parser_;

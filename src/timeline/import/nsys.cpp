@@ -11,8 +11,6 @@
 namespace fusescope::timeline {
 namespace {
 
-constexpr std::int64_t kLatest = 2'000'000'000'000'000'000;  // ns: differences fit
-
 // CUpti_ActivityMemcpyKind, with the names that the PyTorch profiler gives.
 constexpr std::array<std::string_view, 14> kCopyNames = {
     "Memcpy (unknown kind)", "Memcpy HtoD",        "Memcpy DtoH", "Memcpy HtoA",
@@ -118,7 +116,7 @@ class NsysReader {
                                                              int end, std::string_view table) {
     const auto begin_ns = rows.integer(start);
     const auto end_ns = rows.integer(end);
-    if (!begin_ns || !end_ns || *begin_ns < -kLatest || *end_ns > kLatest || *end_ns < *begin_ns) {
+    if (!begin_ns || !end_ns || !is_plausible(*begin_ns, *end_ns)) {
       if (bad_rows_++ == 0) {
         first_bad_ = fmt::format("table {}, row {}", table, rows.row());
       }

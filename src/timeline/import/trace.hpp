@@ -29,6 +29,14 @@ enum class HostKind : std::uint8_t {
 
 inline constexpr std::int64_t kNoCorrelation = -1;
 
+// Times beyond these are damage, and are lost; within them differences fit 64 bits, and so do sums.
+inline constexpr std::int64_t kLatestNs = 2'000'000'000'000'000'000;  // the year 2033
+inline constexpr std::int64_t kLongestNs = 86'400'000'000'000;        // a day
+inline bool is_plausible(std::int64_t begin_ns, std::int64_t end_ns) {
+  return begin_ns >= -kLatestNs && end_ns <= kLatestNs && begin_ns <= end_ns &&
+         end_ns - begin_ns <= kLongestNs;
+}
+
 // What a stream of a device did.
 struct GpuSlice {
   std::int64_t begin_ns = 0;
