@@ -19,8 +19,8 @@ Table run_table(const ReportInput& input) {
   };
   add("sweep", input.name);
   add("problem", input.problem);
-  add("numbers are", std::string(timeline::name(input.provenance)) +
-                         (input.source.empty() ? "" : ": " + input.source));
+  add("numbers are",
+      input.source.empty() ? std::string(timeline::name(input.provenance)) : input.source);
   add("engine", input.engine);
   add("device profile", input.profile);
   add("the profile", input.profile_about);
