@@ -31,18 +31,6 @@ void report(const char* message) {
   std::fprintf(stderr, "fusescope: %s\n", message);
 }
 
-int run_selected(const Context& context) {
-  try {
-    return context.selected();
-  } catch (const InputError& error) {
-    report(error.what());
-    return kBadInput;
-  } catch (const std::exception& error) {
-    report(error.what());
-    return kCheckFailed;
-  }
-}
-
 int run(int argc, char** argv) {
   CLI::App app(kAbout, "fusescope");
   app.footer(kFooter);
@@ -66,12 +54,24 @@ int run(int argc, char** argv) {
     report(explain(app, error).c_str());
     return kBadInput;
   }
-  return run_selected(context);
+  return context.selected();
 }
 
 }  // namespace
 }  // namespace fusescope::cli
 
 int main(int argc, char** argv) {
-  return fusescope::cli::run(argc, argv);
+  using namespace fusescope;
+  try {
+    return cli::run(argc, argv);
+  } catch (const InputError& error) {
+    cli::report(error.what());
+    return cli::kBadInput;
+  } catch (const std::exception& error) {
+    cli::report(error.what());
+    return cli::kCheckFailed;
+  } catch (...) {
+    cli::report("an exception of unknown type");
+    return cli::kCheckFailed;
+  }
 }

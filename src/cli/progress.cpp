@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -13,7 +15,7 @@ constexpr double kTerminalEvery = 0.1;  // [s]
 constexpr double kPlainEvery = 10;      // [s], besides every tenth of the trials
 
 std::string duration(double seconds) {
-  const auto whole = static_cast<long long>(seconds + 0.5);
+  const auto whole = std::llround(seconds);
   if (whole < 60) {
     return fmt::format("{} s", whole);
   }

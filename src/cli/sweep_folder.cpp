@@ -28,7 +28,7 @@ std::string find_sweep(const std::string& name_or_path) {
   if (fs::is_regular_file(name_or_path)) {
     return name_or_path;
   }
-  const std::string by_name = joined(sweeps_folder(), name_or_path + ".json");
+  std::string by_name = joined(sweeps_folder(), name_or_path + ".json");
   if (name_or_path.find('/') == std::string::npos && fs::is_regular_file(by_name)) {
     return by_name;
   }
