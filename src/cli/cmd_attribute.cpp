@@ -1,9 +1,14 @@
-// fusescope attribute: which steps of a recorded iteration expose how much communication, and why.
+// fusescope attribute: which steps of a recorded iteration expose how much communication, and why; and
+// which kernels of a trace from elsewhere do.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "base/error.hpp"
+#include "cli/attribute_trace.hpp"
 #include "cli/command.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/text.hpp"
@@ -12,7 +17,10 @@ namespace fusescope::cli {
 namespace {
 
 struct AttributeOptions {
-  std::string path;
+  std::vector<std::string> paths;
+  std::string rules;
+  std::string report;
+  std::string command;
   int rows = 20;
   bool json = false;
 };
@@ -21,10 +29,19 @@ constexpr const char* kFooter =
     "\nExamples:\n"
     "  fusescope attribute out/run\n"
     "  fusescope attribute out/quickstart                 the sweep's best config\n"
-    "  fusescope attribute out/run/timeline.fst --json --rows 100";
+    "  fusescope attribute out/run/timeline.fst --json --rows 100\n"
+    "  fusescope attribute rank*.json.gz --report out/attribution   PyTorch profiler, all ranks\n"
+    "  fusescope attribute profile.sqlite --rules hta               of nsys export --type sqlite";
 
-int execute(const AttributeOptions& options) {
-  const std::string file = timeline_file(options.path);
+// A recorded iteration of the layer.
+int attribute_iteration(const AttributeOptions& options) {
+  if (!options.rules.empty() || !options.report.empty()) {
+    throw InputError({options.rules.empty() ? "--report" : "--rules", "",
+                      "is for traces of other tools, and this is a timeline of fusescope",
+                      "a PyTorch profiler trace or a Nsight Systems export; `fusescope report` for "
+                      "runs and sweeps"});
+  }
+  const std::string file = timeline_file(options.paths.front());
   const timeline::Timeline timeline = load_checked_timeline(file);
   const analysis::Attribution attribution = analysis::attribute(timeline);
   if (options.json) {
@@ -40,23 +57,49 @@ int execute(const AttributeOptions& options) {
   return attribution.refusal.empty() ? kFine : kCheckFailed;
 }
 
+int execute(const AttributeOptions& options) {
+  if (options.paths.size() == 1 && !is_foreign_trace(options.paths.front())) {
+    return attribute_iteration(options);
+  }
+  TraceOptions trace;
+  trace.files = options.paths;
+  trace.rules = options.rules.empty() ? "default" : options.rules;
+  trace.report = options.report;
+  trace.command = options.command;
+  trace.rows = options.rows;
+  trace.json = options.json;
+  return attribute_trace(trace);
+}
+
 }  // namespace
 
 void add_attribute(CLI::App& app, Context& context) {
   const auto options = std::make_shared<AttributeOptions>();
-  CLI::App* command =
-      app.add_subcommand("attribute", "Say where a recorded iteration's time went, and why");
+  CLI::App* command = app.add_subcommand(
+      "attribute", "Say where the time of a recorded iteration, or of another tool's trace, went");
   command
-      ->add_option("timeline", options->path, "A timeline.fst, or the folder of a run or a sweep")
+      ->add_option("timeline", options->paths,
+                   "A timeline.fst, or the folder of a run or a sweep; or traces of a PyTorch "
+                   "profiler (.json, .json.gz; several ranks) or Nsight Systems (.sqlite)")
       ->type_name("DIR|FILE")
       ->required();
   command->add_option("--rows", options->rows, "Rows of each list")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON instead of text; times in ns");
+  command
+      ->add_option(
+          "--rules", options->rules,
+          "Traces: what counts as communication: default, hta (as Holistic Trace Analysis) "
+          "or a JSON file")
+      ->type_name("NAME|FILE");
+  command->add_option("--report", options->report, "Traces: write report.md and report.html there")
+      ->type_name("DIR");
   command->footer(kFooter);
-  command->callback(
-      [options, &context] { context.selected = [options] { return execute(*options); }; });
+  command->callback([options, &context] {
+    options->command = context.command;
+    context.selected = [options] { return execute(*options); };
+  });
 }
 
 }  // namespace fusescope::cli

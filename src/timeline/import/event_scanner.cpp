@@ -107,29 +107,33 @@ bool is_space(char c) {
 }  // namespace
 
 EventScanner::EventScanner(ByteSource& source, std::string file)
-    : source_(source), file_(std::move(file)), window_(kWindow + kPadding) {
+    : source_(source),
+      file_(std::move(file)),
+      window_(std::make_unique_for_overwrite<char[]>(kWindow + kPadding)) {
   find_array();
 }
 
 bool EventScanner::more() {
   if (keep_ > 0) {
-    std::memmove(window_.data(), window_.data() + keep_, filled_ - keep_);
+    std::memmove(window_.get(), window_.get() + keep_, filled_ - keep_);
     window_offset_ += keep_;
     filled_ -= keep_;
     position_ -= keep_;
     event_begin_ = 0;
     keep_ = 0;
   }
-  if (filled_ + kPadding == window_.size()) {
-    if (window_.size() > kLongestEvent) {
+  if (filled_ == capacity_) {
+    if (capacity_ >= kLongestEvent) {
       throw InputError({file_, "byte " + std::to_string(window_offset_),
                         "one event is longer than " + std::to_string(kLongestEvent >> 20) + " MiB",
                         "a trace of events"});
     }
-    window_.resize(window_.size() * 2);
+    auto wider = std::make_unique_for_overwrite<char[]>(capacity_ * 2 + kPadding);
+    std::memcpy(wider.get(), window_.get(), filled_);
+    window_ = std::move(wider);
+    capacity_ *= 2;
   }
-  const std::size_t got =
-      source_.read(window_.data() + filled_, window_.size() - kPadding - filled_);
+  const std::size_t got = source_.read(window_.get() + filled_, capacity_ - filled_);
   filled_ += got;
   return got > 0;
 }
@@ -144,7 +148,7 @@ void EventScanner::find_array() {
   static constexpr std::string_view kKey = "traceEvents";
   while (true) {
     if (position_ == filled_) {
-      head_.append(window_.data() + keep_, filled_ - keep_);
+      head_.append(window_.get() + keep_, filled_ - keep_);
       keep_ = filled_;
       if (head_.size() > kLongestRest || !more()) {
         break;
@@ -181,7 +185,7 @@ void EventScanner::find_array() {
       case '[':
         if (depth == 0 || (depth == 1 && key_matches)) {
           array_found_ = true;
-          head_.append(window_.data() + keep_, position_ - keep_);
+          head_.append(window_.get() + keep_, position_ - keep_);
           keep_ = position_;
           if (depth == 0) {
             head_.assign("{\"traceEvents\":[");
@@ -219,9 +223,9 @@ std::size_t EventScanner::end_of_object() {
         return kNone;
       }
       // The last, partial block: what is behind the end must not look like JSON.
-      std::memset(window_.data() + filled_, ' ', kPadding);
+      std::memset(window_.get() + filled_, ' ', kPadding);
     }
-    const Block block(window_.data() + event_begin_ + at);
+    const Block block(window_.get() + event_begin_ + at);
     const std::uint64_t inside = strings.inside(block.equal('"'), block.equal('\\'));
     const std::uint64_t opens = block.equal('{') & ~inside;
     const std::uint64_t closes = block.equal('}') & ~inside;
@@ -269,7 +273,7 @@ std::string_view EventScanner::next() {
       return {};
     }
     position_ = end;
-    return {window_.data() + event_begin_, end - event_begin_};
+    return {window_.get() + event_begin_, end - event_begin_};
   }
 }
 
@@ -287,7 +291,7 @@ void EventScanner::finish(bool whole) {
   tail_.assign(1, ']');
   keep_ = position_;
   while (tail_.size() < kLongestRest) {
-    tail_.append(window_.data() + keep_, filled_ - keep_);
+    tail_.append(window_.get() + keep_, filled_ - keep_);
     keep_ = position_ = filled_;
     if (!more()) {
       break;

@@ -4,9 +4,9 @@
 // head and tail. A file that ends early yields every whole event before its end.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "timeline/import/byte_source.hpp"
 
@@ -16,7 +16,7 @@ class EventScanner {
  public:
   // Bytes that may be read (not used) behind an event's text.
   static constexpr std::size_t kPadding = 64;
-  static constexpr std::size_t kWindow = std::size_t{4} << 20;
+  static constexpr std::size_t kWindow = std::size_t{1} << 20;
   static constexpr std::size_t kLongestEvent = std::size_t{256} << 20;
   static constexpr std::size_t kLongestRest = std::size_t{64} << 20;
 
@@ -44,11 +44,12 @@ class EventScanner {
 
   ByteSource& source_;
   std::string file_;
-  std::vector<char> window_;
-  std::size_t filled_ = 0;       // bytes in the window
-  std::size_t position_ = 0;     // next byte to look at
-  std::size_t keep_ = 0;         // bytes before this one are no longer needed
-  std::size_t event_begin_ = 0;  // of the event that next() gave
+  std::unique_ptr<char[]> window_;
+  std::size_t capacity_ = kWindow;  // without the padding
+  std::size_t filled_ = 0;          // bytes in the window
+  std::size_t position_ = 0;        // next byte to look at
+  std::size_t keep_ = 0;            // bytes before this one are no longer needed
+  std::size_t event_begin_ = 0;     // of the event that next() gave
   std::uint64_t window_offset_ = 0;
   std::string head_;
   std::string tail_;
