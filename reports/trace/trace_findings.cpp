@@ -14,6 +14,19 @@ double ratio(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+// Without return type and parameters: "void ns::kernel<T>(int)" -> "ns::kernel<T>".
+std::string plain_name(std::string name) {
+  if (name.starts_with("void ")) {
+    name.erase(0, 5);
+  }
+  static constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  std::size_t end = name.find('(');
+  while (end != std::string::npos && name.compare(end, kAnonymous.size(), kAnonymous) == 0) {
+    end = name.find('(', end + kAnonymous.size());
+  }
+  return name.substr(0, end);
+}
+
 const DeviceAttribution* most_exposed(const TraceAttribution& attribution) {
   const DeviceAttribution* most = nullptr;
   for (const DeviceAttribution& device : attribution.devices) {
@@ -44,7 +57,7 @@ std::string verdict(const TraceAttribution& attribution) {
       percent(most->overlap_share()));
   if (!most->communication.empty() && most->communication.front().exposed_ns > 0) {
     const analysis::KernelRow& row = most->communication.front();
-    text += fmt::format(" {} has {} of it.", row.name.substr(0, row.name.find('(')),
+    text += fmt::format(" {} has {} of it.", plain_name(row.name),
                         percent(ratio(row.exposed_ns, most->exposed_ns())));
   }
   return text;
