@@ -14,9 +14,9 @@
 namespace fusescope::engine {
 
 struct Sample {
-  double wall_us = 0;                 // slowest rank
+  double wall_us = 0;  // slowest rank
   std::vector<double> rank_wall_us;
-  double sm_clock_mhz = 0;            // 0 = not known
+  double sm_clock_mhz = 0;  // 0 = not known
 };
 
 struct RunRequest {
@@ -27,8 +27,8 @@ struct RunRequest {
   double target_rel_ci = 0.005;  // stop sampling once the median's interval is that narrow
   double max_seconds = 3;
   std::uint64_t seed = 1;
-  bool timeline = false;         // record one iteration
-  std::string command;           // recorded as the timeline's origin
+  bool timeline = false;  // record one iteration
+  std::string command;    // recorded as the timeline's origin
 };
 
 struct RunResult {
@@ -41,19 +41,19 @@ struct RunResult {
 class Engine {
  public:
   virtual ~Engine() = default;
-  virtual std::string name() const = 0;            // "sim", "cuda"
+  virtual std::string name() const = 0;  // "sim", "cuda"
   virtual const DeviceLimits& device() const = 0;
-  virtual std::string identity() const = 0;        // device, driver, profile hash: a trial log's header
-  virtual int parallel_runs() const = 0;           // runs that may be in flight at once
+  virtual std::string identity() const = 0;  // device, driver, profile hash: a trial log's header
+  virtual int parallel_runs() const = 0;     // runs that may be in flight at once
   // Thread-safe up to parallel_runs(). Throws InputError for an illegal config, CheckFailure for wrong
   // outputs or an aborted launch.
   virtual RunResult run(const RunRequest& request) = 0;
 };
 
 struct EngineOptions {
-  std::string engine = "auto";     // auto | sim | cuda
-  std::string profile;             // sim: name or path; "" = the seed machine's
-  std::vector<int> devices;        // cuda; empty = all
+  std::string engine = "auto";  // auto | sim | cuda
+  std::string profile;          // sim: name or path; "" = the seed machine's
+  std::vector<int> devices;     // cuda; empty = all
 };
 // `auto` is cuda where a usable device is found, else sim.
 std::unique_ptr<Engine> make_engine(const EngineOptions& options);

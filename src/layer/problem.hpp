@@ -25,7 +25,7 @@ std::uint64_t hash(const Problem& problem);  // over the shape and every id and 
 struct DeviceLimits {
   std::string name;
   int sms = 0;
-  int smem_per_block = 0;  // [bytes], opt-in maximum
+  int smem_per_block = 0;      // [bytes], opt-in maximum
   bool fetches_first = false;  // kernel 1 can do without communication blocks: dispatch_comm_sms 0
                                // has all blocks fetch their share of the tokens, then compute
 };
