@@ -48,18 +48,23 @@ std::string verdict(const TraceAttribution& attribution) {
                        percent(ratio(most->part(WorkClass::compute), most->span_ns())),
                        percent(ratio(most->idle.total_ns, most->span_ns())));
   }
-  std::string text = fmt::format(
-      "{}xposed communication is {} \u00b5s, {} of the span{}; {} of its communication is "
+  const bool several = attribution.devices.size() > 1;
+  return fmt::format(
+      "{}xposed communication is {} \u00b5s, {} of the span{}; {} of the communication is "
       "overlapped.",
-      attribution.devices.size() > 1 ? "The most e" : "E", us_exact(most->exposed_ns()),
-      percent(ratio(most->exposed_ns(), most->span_ns())),
-      attribution.devices.size() > 1 ? " (" + label(*most) + ")" : "",
+      several ? "The most e" : "E", us_exact(most->exposed_ns()),
+      percent(ratio(most->exposed_ns(), most->span_ns())), several ? " (" + label(*most) + ")" : "",
       percent(most->overlap_share()));
-  if (!most->communication.empty() && most->communication.front().exposed_ns > 0) {
-    const analysis::KernelRow& row = most->communication.front();
-    text += fmt::format(" {} has {} of it.", plain_name(row.name),
-                        percent(ratio(row.exposed_ns, most->exposed_ns())));
-  }
+}
+
+std::string main_kernel(const DeviceAttribution& device) {
+  const analysis::KernelRow& row = device.communication.front();
+  std::string text =
+      fmt::format("{}: {} has {} of the exposed communication.", label(device),
+                  plain_name(row.name), percent(ratio(row.exposed_ns, device.exposed_ns())));
+  const analysis::Idle& idle = device.idle;
+  text += fmt::format(" Of {} \u00b5s idle, {} are launch-bound.", us_exact(idle.total_ns),
+                      percent(ratio(idle.launch_ns, idle.total_ns)));
   return text;
 }
 
@@ -68,6 +73,9 @@ std::string verdict(const TraceAttribution& attribution) {
 std::vector<std::string> trace_findings(const TraceAttribution& attribution) {
   std::vector<std::string> out = {verdict(attribution)};
   for (const DeviceAttribution& device : attribution.devices) {
+    if (device.exposed_ns() > 0) {
+      out.push_back(main_kernel(device));
+    }
     if (!device.fused.empty()) {
       out.push_back(fmt::format(
           "{}: fused kernels ran for {} \u00b5s. They communicate and compute at once; without "

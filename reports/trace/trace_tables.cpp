@@ -158,7 +158,7 @@ Table skew_table(const TraceAttribution& attribution) {
 
 Table stream_table(const TraceAttribution& attribution) {
   Table table;
-  table.caption = "Streams";
+  table.caption = "Streams: busy is the time in which anything runs on the stream";
   table.columns = {{"rank"},
                    {"stream"},
                    {"slices", true},

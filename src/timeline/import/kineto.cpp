@@ -264,7 +264,8 @@ class KinetoReader {
       return found != object.end() && found->is_string() ? found->get<std::string>() : "";
     };
     if (own_) {
-      trace_.source = "fusescope";
+      trace_.simulated = text(rest["otherData"], "provenance") != "measured";
+      trace_.source = trace_.simulated ? "fusescope (simulated)" : "fusescope (measured)";
       trace_.in_kernel_records = true;
       trace_.device_name = text(rest["otherData"], "device");
       trace_.name = text(rest["otherData"], "problem");

@@ -81,6 +81,7 @@ struct Trace {
   int world_size = -1;
   std::int64_t unit_ns = 1;        // of the times in the file
   bool in_kernel_records = false;  // a fusescope timeline: kernels are opened up
+  bool simulated = false;          // its records are a model's, not a machine's
 
   Names names;
   std::vector<Queue> queues;
