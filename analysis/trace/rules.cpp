@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "analysis/trace/rules_data.hpp"
 #include "base/error.hpp"
@@ -136,12 +137,25 @@ WorkClass Rules::classify(std::string_view kernel, GpuKind kind) const {
 }
 
 Rules load_rules(const std::string& name_or_path) {
-  for (const auto& [name, text] : rules_data()) {
-    if (name == name_or_path) {
-      return read_rules("built-in rules " + std::string(name), Json::parse(text));
+  const auto built_in = [](std::string_view wanted) -> std::optional<Rules> {
+    for (const auto& [name, text] : rules_data()) {
+      if (name == wanted) {
+        return read_rules("built-in rules " + std::string(name), Json::parse(text));
+      }
     }
+    return std::nullopt;
+  };
+  std::optional<Rules> rules = built_in(name_or_path);
+  if (!rules) {
+    rules = read_rules(name_or_path, read_json_file(name_or_path));
   }
-  return read_rules(name_or_path, read_json_file(name_or_path));
+  const bool knows_records =
+      std::any_of(rules->in_kernel.begin(), rules->in_kernel.end(),
+                  [](const std::vector<std::string>& names) { return !names.empty(); });
+  if (!knows_records) {
+    rules->in_kernel = built_in("default").value().in_kernel;
+  }
+  return *std::move(rules);
 }
 
 std::vector<WorkClass> classify(const timeline::Trace& trace, const Rules& rules) {

@@ -36,7 +36,7 @@ struct Rules {
   std::string name;
   std::vector<Rule> rules;  // the first that fits decides
   WorkClass otherwise = WorkClass::compute;
-  // In-kernel records of fusescope timelines, by name.
+  // In-kernel records of fusescope timelines, by name; the built-in default's where a file has none.
   std::array<std::vector<std::string>, kWorkClasses> in_kernel;
   bool sync_is_idle = true;
   bool whole_microseconds = false;  // only of files whose times are microseconds

@@ -267,6 +267,7 @@ class KinetoReader {
       trace_.simulated = text(rest["otherData"], "provenance") != "measured";
       trace_.source = trace_.simulated ? "fusescope (simulated)" : "fusescope (measured)";
       trace_.in_kernel_records = true;
+      trace_.unit_ns = 1;  // microseconds with three decimals
       trace_.device_name = text(rest["otherData"], "device");
       trace_.name = text(rest["otherData"], "problem");
       return;

@@ -71,19 +71,22 @@ TEST(RoundTrip, ATimelineAsChromeJson) {
   const Trace trace = timeline::test::read_text(text.str());
   EXPECT_TRUE(trace.in_kernel_records);
   EXPECT_EQ(trace.gpu.size(), timeline.events.size());
-  const TraceAttribution attribution = attribute_traces({&trace, 1}, load_rules("default"));
-  std::set<int> ranks;
-  for (const timeline::Track& track : timeline.tracks) {
-    ranks.insert(track.rank);
-  }
-  ASSERT_EQ(attribution.devices.size(), ranks.size());
-  for (const DeviceAttribution& device : attribution.devices) {
-    const Counted wanted = count(timeline, device.rank);
-    EXPECT_EQ(device.part(WorkClass::compute), wanted.compute_ns) << device.rank;
-    EXPECT_EQ(device.exposed_ns(), wanted.exposed_ns) << device.rank;
-    EXPECT_EQ(device.all(WorkClass::communication), wanted.communication_ns) << device.rank;
-    EXPECT_EQ(check_closing(device), "");
-    EXPECT_GT(device.exposed_ns(), 0);
+  for (const char* rules : {"default", "hta"}) {
+    SCOPED_TRACE(rules);
+    const TraceAttribution attribution = attribute_traces({&trace, 1}, load_rules(rules));
+    std::set<int> ranks;
+    for (const timeline::Track& track : timeline.tracks) {
+      ranks.insert(track.rank);
+    }
+    ASSERT_EQ(attribution.devices.size(), ranks.size());
+    for (const DeviceAttribution& device : attribution.devices) {
+      const Counted wanted = count(timeline, device.rank);
+      EXPECT_EQ(device.part(WorkClass::compute), wanted.compute_ns) << device.rank;
+      EXPECT_EQ(device.exposed_ns(), wanted.exposed_ns) << device.rank;
+      EXPECT_EQ(device.all(WorkClass::communication), wanted.communication_ns) << device.rank;
+      EXPECT_EQ(check_closing(device), "");
+      EXPECT_GT(device.exposed_ns(), 0);
+    }
   }
 }
 
