@@ -2,13 +2,16 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 

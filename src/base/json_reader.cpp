@@ -1,15 +1,13 @@
 #include "base/json_reader.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/file_bytes.hpp"
 #include "base/suggest.hpp"
 
 namespace fusescope {
@@ -22,29 +20,73 @@ std::string shown(const Json& value) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
 
+constexpr int kDeepest = 100;  // levels; a document of ours has fewer than ten
+
+// Counts the brackets outside of strings.
+bool is_too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char character = text[i];
+    if (in_string) {
+      i += character == '\\' ? 1 : 0;
+      in_string = character != '"';
+    } else if (character == '[' || character == '{') {
+      if (++depth > kDeepest) {
+        return true;
+      }
+    } else if (character == ']' || character == '}') {
+      --depth;
+    } else {
+      in_string = character == '"';
+    }
+  }
+  return false;
+}
+
+std::string line_and_column(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, byte);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t newline = text.rfind('\n', byte == 0 ? 0 : byte - 1);
+  const std::size_t column =
+      newline == std::string_view::npos ? before.size() : before.size() - newline - 1;
+  return "line " + std::to_string(line) + " column " + std::to_string(column);
+}
+
+// Why parse_json() has nothing to return for a file's text.
+[[noreturn]] void refuse_text(const std::string& path, const std::string& text) {
+  const std::string accepted = "a JSON document (RFC 8259, without comments)";
+  if (is_too_deep(text)) {
+    throw InputError({path, "", "nests deeper than " + std::to_string(kDeepest) + " levels",
+                      "a JSON document with fewer levels"});
+  }
+  try {
+    [[maybe_unused]] const Json fine = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    throw InputError({path, line_and_column(text, std::min(error.byte, text.size())),
+                      "is not valid JSON", accepted});
+  } catch (const Json::out_of_range&) {
+    throw InputError({path, "", "holds a number that is out of range", "numbers up to 1.8e308"});
+  }
+  throw InputError({path, "", "is not valid JSON", accepted});
+}
+
 }  // namespace
 
+std::optional<Json> parse_json(std::string_view text) {
+  if (is_too_deep(text)) {
+    return std::nullopt;
+  }
+  Json document = Json::parse(text, nullptr, false);
+  return document.is_discarded() ? std::nullopt : std::optional(std::move(document));
+}
+
 Json read_json_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    throw InputError({path, "", std::string("cannot be read: ") + std::strerror(errno),
-                      "the path of a readable JSON file"});
+  const std::string text = read_file_bytes(path);
+  if (std::optional<Json> document = parse_json(text)) {
+    return *std::move(document);
   }
-  std::ostringstream text;
-  text << file.rdbuf();
-  try {
-    return Json::parse(text.str());
-  } catch (const Json::parse_error& error) {
-    const std::string content = text.str();
-    const std::size_t byte = std::min(error.byte, content.size());
-    const auto begin = content.begin();
-    const auto end = begin + static_cast<std::ptrdiff_t>(byte);
-    const auto line = 1 + std::count(begin, end, '\n');
-    const std::size_t newline = content.rfind('\n', byte == 0 ? 0 : byte - 1);
-    const std::size_t column = newline == std::string::npos ? byte : byte - newline - 1;
-    throw InputError({path, "line " + std::to_string(line) + " column " + std::to_string(column),
-                      "is not valid JSON", "a JSON document (RFC 8259, without comments)"});
-  }
+  refuse_text(path, text);
 }
 
 JsonReader::JsonReader(std::string file, const Json& value, std::string path)

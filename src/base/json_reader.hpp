@@ -4,14 +4,21 @@
 // suggestion.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fusescope {
 
 using Json = nlohmann::json;
 
-// A whole file as JSON. Throws InputError: missing, unreadable, not JSON (with line and column).
+// A text as JSON; nothing if it is not JSON, holds a number beyond a double's range, or nests so deep
+// that walking the document could exhaust the stack.
+std::optional<Json> parse_json(std::string_view text);
+
+// A whole file as JSON, inflated when it is gzip. Throws InputError: missing, unreadable, a folder, not
+// JSON (with line and column), a number out of range, nested too deep.
 Json read_json_file(const std::string& path);
 
 // A view of one value in a document that remembers where it came from. Copies are cheap; the

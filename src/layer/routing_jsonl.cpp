@@ -20,8 +20,7 @@ namespace {
 
 constexpr const char* kRecordForms =
     "router-trace records with \"layer\" and \"top_indices\", or per-token records with \"layer\" "
-    "and "
-    "\"topk_ids\"";
+    "and \"topk_ids\"";
 
 class Collector {
  public:
@@ -72,8 +71,8 @@ class Collector {
 
  private:
   Json parse(std::string_view text, long long line) const {
-    Json record = Json::parse(text, nullptr, false);
-    if (record.is_discarded()) {
+    std::optional<Json> record = parse_json(text);
+    if (!record) {
       // Python writes these; JSON has no such numbers.
       const char* number = "";
       for (const char* name : {"NaN", "Infinity"}) {
@@ -86,7 +85,7 @@ class Collector {
                                 : "is not valid JSON",
                         "one JSON object a line"});
     }
-    return record;
+    return *std::move(record);
   }
 
   void add_trace(const JsonReader& reader, long long line) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
@@ -49,15 +50,13 @@ std::string to_line(const Trial& trial) {
 }
 
 Trial trial_from_line(std::string_view line, const std::string& file, const std::string& place) {
-  Json parsed;
-  try {
-    parsed = Json::parse(line);
-  } catch (const Json::parse_error&) {
+  const std::optional<Json> parsed = parse_json(line);
+  if (!parsed) {
     throw InputError(
         {file, place, "is not a whole JSON object",
          "the line as fusescope wrote it; restore the file or use a new output folder"});
   }
-  const JsonReader reader(file, parsed, place);
+  const JsonReader reader(file, *parsed, place);
   reader.only(keys());
 
   Trial trial;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
@@ -144,14 +145,12 @@ std::string header_text(const Timeline& timeline) {
 }
 
 StoreHeader read_header(const std::string& text, const std::string& file) {
-  Json document;
-  try {
-    document = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw InputError({file, "content line 2 column " + std::to_string(error.byte),
-                      "the header is not valid JSON", "a file written by fusescope"});
+  const std::optional<Json> document = parse_json(text);
+  if (!document) {
+    throw InputError(
+        {file, "content line 2", "the header is not valid JSON", "a file written by fusescope"});
   }
-  const JsonReader stored(file, document);
+  const JsonReader stored(file, *document);
   StoreHeader header;
   Timeline& shell = header.shell;
   shell.meta = read_meta(stored.at("meta"));

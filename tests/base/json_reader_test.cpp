@@ -72,6 +72,27 @@ TEST(JsonReader, FileErrorsNameLineAndColumn) {
   std::filesystem::remove(path);
 }
 
+TEST(JsonReader, FilesThatAreNoPlainDocumentAreRefusedInWords) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "json_reader_test_odd.json";
+  const auto refused = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return refusal([&] { read_json_file(path.string()); }).problem;
+  };
+  EXPECT_EQ(refused(R"({"a": 1e999})"), "holds a number that is out of range");
+  EXPECT_EQ(refused(std::string(1'000'000, '[')), "nests deeper than 100 levels");
+  EXPECT_EQ(refused(""), "is not valid JSON");
+  EXPECT_EQ(refusal([&] { read_json_file(testing::TempDir()); }).problem, "is a folder");
+  std::filesystem::remove(path);
+}
+
+TEST(JsonReader, ParsesBracketsInStringsAtAnyNumber) {
+  EXPECT_TRUE(parse_json("[\"" + std::string(1000, '[') + "\\\"[\"]").has_value());
+  EXPECT_TRUE(parse_json(std::string(100, '[') + std::string(100, ']')).has_value());
+  EXPECT_FALSE(parse_json(std::string(101, '[') + std::string(101, ']')).has_value());
+  EXPECT_FALSE(parse_json("[1,").has_value());
+  EXPECT_FALSE(parse_json("[1e999]").has_value());
+}
+
 TEST(InputError, ReadsAsASentence) {
   EXPECT_STREQ(InputError({"f", "row 3", "bad", "good"}).what(), "f: row 3: bad; accepted: good");
   EXPECT_STREQ(InputError({"", "", "bad", ""}).what(), "bad");
