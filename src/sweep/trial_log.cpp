@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -49,15 +50,13 @@ LogHeader header_from_line(std::string_view line, const std::string& file) {
     throw InputError({file, "line 1", "is not the first line of a trial log",
                       "a log that fusescope wrote; or another output folder"});
   }
-  Json parsed;
-  try {
-    parsed = Json::parse(line);
-  } catch (const Json::parse_error&) {
+  const std::optional<Json> parsed = parse_json(line);
+  if (!parsed) {
     throw InputError(
         {file, "line 1", "is not a whole JSON object",
          "the line as fusescope wrote it; restore the file or use a new output folder"});
   }
-  const JsonReader reader(file, parsed, "line 1");
+  const JsonReader reader(file, *parsed, "line 1");
   LogHeader header;
   header.fusescope = reader.at("fusescope").as_string();
   header.engine = reader.at("engine").as_string();
@@ -188,6 +187,10 @@ TrialLog::TrialLog(const std::string& path, const LogHeader& header) : path_(pat
   }
   try {
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK) {
+        throw InputError({path, "", fmt::format("cannot be locked: {}", std::strerror(errno)),
+                          "an output folder on a disk with file locks"});
+      }
       throw InputError({path, "", "is being written by another process",
                         "one sweep at a time per output folder"});
     }
@@ -253,6 +256,11 @@ void TrialLog::append(const Trial& trial) {
 
 void TrialLog::write_line(const std::string& line) {
   const std::string bytes = line + "\n";
+  const auto give_up = [&](int error_number) {
+    // Should this fail too, a torn line stays, and the next run cuts it off.
+    [[maybe_unused]] const int undone = ::ftruncate(file_, static_cast<off_t>(size_));
+    refuse_write(error_number);
+  };
   std::size_t written = 0;
   while (written < bytes.size()) {
     const ssize_t put = ::pwrite(file_, bytes.data() + written, bytes.size() - written,
@@ -261,15 +269,12 @@ void TrialLog::write_line(const std::string& line) {
       continue;
     }
     if (put < 0) {
-      const int error_number = errno;
-      // Should this fail too, the torn line stays, and the next run cuts it off.
-      [[maybe_unused]] const int undone = ::ftruncate(file_, static_cast<off_t>(size_));
-      refuse_write(error_number);
+      give_up(errno);
     }
     written += static_cast<std::size_t>(put);
   }
   if (::fdatasync(file_) != 0) {
-    refuse_write(errno);
+    give_up(errno);
   }
   size_ += bytes.size();
 }

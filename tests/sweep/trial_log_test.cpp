@@ -154,6 +154,7 @@ TEST(TrialLog, RefusesACorruptLineAndTouchesNothing) {
   };
   refused(replaced(3, "rubbish"), "line 3: is not a whole JSON object");
   refused(replaced(2, ""), "line 2: is not a whole JSON object");
+  refused(replaced(3, "{\"id\": 1e999}"), "line 3: is not a whole JSON object");
   refused(replaced(4, "[]"), "line 4: [] is not an object");
   refused(replaced(4, "{\"id\": 1}"), "line 4: the key \"label\" is missing");
   Json odd = Json::parse(to_line(some_trial(1)));
