@@ -15,12 +15,23 @@ double median_of_sorted(const std::vector<double>& sorted) {
   return n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-// log of the binomial probability C(n, k) / 2^n
-double log_probability(std::size_t n, std::size_t k) {
-  const auto real = [](std::size_t count) { return static_cast<double>(count); };
-  return std::lgamma(real(n) + 1) - std::lgamma(real(k) + 1) - std::lgamma(real(n - k) + 1) -
-         real(n) * std::log(2.0);
-}
+// The binomial probabilities C(n, k) / 2^n for k = 0, 1, 2, ... in logarithms: those of many samples are
+// too small for a double. Not by lgamma(), which writes a global that every thread shares.
+class LogProbability {
+ public:
+  explicit LogProbability(std::size_t n) : n_(n), log_(-static_cast<double>(n) * std::log(2.0)) {}
+
+  double value() const { return log_; }
+  void next() {
+    log_ += std::log(static_cast<double>(n_ - k_)) - std::log(static_cast<double>(k_ + 1));
+    ++k_;
+  }
+
+ private:
+  std::size_t n_;
+  std::size_t k_ = 0;
+  double log_;
+};
 
 }  // namespace
 
@@ -41,10 +52,12 @@ MedianInterval median_interval(std::vector<double> samples, double confidence) {
   // [samples[cut], samples[n - 1 - cut]] misses the median when at most `cut` samples lie on one
   // side of it. Cut as much as the confidence allows.
   std::size_t cut = 0;
-  double outside = 2 * std::exp(log_probability(n, 0));
+  LogProbability probability(n);
+  double outside = 2 * std::exp(probability.value());
   double next = outside;
   while (2 * (cut + 1) < n) {
-    next += 2 * std::exp(log_probability(n, cut + 1));
+    probability.next();
+    next += 2 * std::exp(probability.value());
     if (1 - next < confidence) {
       break;
     }

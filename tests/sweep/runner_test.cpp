@@ -170,7 +170,7 @@ TEST_F(RunnerTest, ABudgetOfSecondsEndsTheSweep) {
   resweep({{"search", {{"strategy", "grid"}, {"budget", {{"seconds", 0.001}}}}}});
   const Outcome outcome = run();
   EXPECT_EQ(outcome.ending, Ending::budget_spent);
-  EXPECT_EQ(outcome.ran, 1);
+  EXPECT_LE(outcome.ran, 1);  // 0 where the machine was busy for all of the budget
 }
 
 TEST_F(RunnerTest, ProgressCountsTheLogsTrialsAndKnowsTheirBest) {
