@@ -12,15 +12,17 @@
 
 namespace fusescope::timeline {
 
+#ifdef FUSESCOPE_FUZZING
+inline constexpr std::size_t kScannerWindow = 128;  // small inputs cross its edges
+#else
+inline constexpr std::size_t kScannerWindow = std::size_t{1} << 20;
+#endif
+
 class EventScanner {
  public:
   // Bytes that may be read (not used) behind an event's text.
   static constexpr std::size_t kPadding = 64;
-#ifdef FUSESCOPE_FUZZING
-  static constexpr std::size_t kWindow = 128;  // small inputs cross its edges
-#else
-  static constexpr std::size_t kWindow = std::size_t{1} << 20;
-#endif
+  static constexpr std::size_t kWindow = kScannerWindow;
   static constexpr std::size_t kLongestEvent = std::size_t{256} << 20;
   static constexpr std::size_t kLongestRest = std::size_t{64} << 20;
 
