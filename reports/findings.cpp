@@ -40,7 +40,7 @@ std::optional<double> as_number(const std::string& text) {
 
 void rank(const ReportInput& input, Findings& findings) {
   std::set<std::string> seen;
-  // Unlabelled trials first: a rung of the ladder that repeats a swept config is the same config.
+  // The rungs of the ladder stand beside the search: they are ranked only where nothing was searched.
   for (const bool labelled : {false, true}) {
     for (const ReportTrial& trial : input.trials) {
       if (trial.label.empty() == labelled || trial.serial || !trial.ok() || !comparable(trial)) {
@@ -49,6 +49,9 @@ void rank(const ReportInput& input, Findings& findings) {
       if (seen.insert(trial.config).second) {
         findings.ranked.push_back(&trial);
       }
+    }
+    if (!findings.ranked.empty()) {
+      break;
     }
   }
   std::stable_sort(
@@ -78,6 +81,19 @@ void find_ties(const ReportInput& input, Findings& findings) {
     }
     ++findings.tied;
   }
+  for (const ReportTrial& trial : input.trials) {
+    if (best == nullptr || best->label.empty() == trial.label.empty() || trial.serial ||
+        !trial.ok() || !comparable(trial)) {
+      continue;
+    }
+    const double tolerance =
+        simulated ? kModelResolution * best->median_us : best->half_ci_us + trial.half_ci_us;
+    const double least = findings.faster_rung == nullptr ? best->median_us - tolerance
+                                                         : findings.faster_rung->median_us;
+    if (trial.median_us < least) {
+      findings.faster_rung = &trial;
+    }
+  }
 }
 
 double explained_by(const std::vector<const ReportTrial*>& trials, const std::string& axis) {
@@ -103,6 +119,10 @@ double explained_by(const std::vector<const ReportTrial*>& trials, const std::st
 }
 
 }  // namespace
+
+bool is_single_run(const ReportInput& input) {
+  return input.axes.empty() && input.trials.size() == 1 && input.trials.front().label.empty();
+}
 
 std::vector<const ReportTrial*> swept(const ReportInput& input) {
   std::vector<const ReportTrial*> trials;

@@ -19,8 +19,12 @@ struct AxisInfluence {
 struct Findings {
   std::string word;  // "simulated" or "measured": goes with every number
   const ReportTrial* serial = nullptr;
-  std::vector<const ReportTrial*>
-      ranked;  // fused configs that ran, fastest first, each config once
+  // Fused configs of the search that ran, fastest first, each config once; the ladder's where nothing
+  // was searched.
+  std::vector<const ReportTrial*> ranked;
+  // The ladder's fastest rung where it beats the search's best by more than a tie, else null: the
+  // search's space then misses the best known config.
+  const ReportTrial* faster_rung = nullptr;
   std::vector<const ReportTrial*> failed;  // in the sweep's order
   std::size_t tied = 0;                    // leading configs that noise cannot tell from the best
   std::string tie_rule;                    // what counts as a tie, in words
@@ -31,6 +35,9 @@ struct Findings {
 
   const ReportTrial* best() const { return ranked.empty() ? nullptr : ranked.front(); }
 };
+
+// Whether the input is one run's, not a sweep's: then there is nothing to rank.
+bool is_single_run(const ReportInput& input);
 
 Findings find(const ReportInput& input);
 // Fills headline, verdict and next from the rest.

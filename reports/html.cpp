@@ -125,6 +125,9 @@ std::string tiles(const ReportInput& input, const Findings& findings) {
                          percent(exposed / static_cast<double>(input.chosen->timeline.wall_ns())),
                          input.chosen->name, findings.word));
   }
+  if (is_single_run(input)) {
+    return out + "</dl>\n";
+  }
   out += tile("Trials", count(static_cast<long long>(input.trials.size())), "",
               findings.failed.empty() ? std::string("all ran")
                                       : fmt::format("{} ran, {} could not or failed",

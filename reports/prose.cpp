@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/findings.hpp"
 #include "reports/format.hpp"
 
 namespace fusescope::reports::prose {
@@ -25,10 +26,12 @@ std::string joined(std::initializer_list<std::string> parts) {
 // After "Simulated." or "Measured."
 std::string explanation(const ReportInput& input) {
   if (simulated(input)) {
-    return fmt::format(
-        "Every time in this report comes from a model of the layer{}; none was measured on that "
-        "machine.",
-        input.profile.empty() ? "" : " on the device profile " + input.profile);
+    return input.profile.empty()
+               ? "Every time in this report comes from a model of the layer; none was measured."
+               : fmt::format(
+                     "Every time in this report comes from a model of the layer on the device "
+                     "profile {}; none was measured on that machine.",
+                     input.profile);
   }
   return fmt::format("Every time in this report was {}.",
                      input.source.empty() ? "measured" : input.source);
@@ -37,13 +40,16 @@ std::string explanation(const ReportInput& input) {
 }  // namespace
 
 std::string subtitle(const ReportInput& input) {
-  return joined({"Sweep " + input.name, input.problem, input.source, input.date});
+  return joined({is_single_run(input) ? "One run" : "Sweep " + input.name, input.problem,
+                 input.source, input.date});
 }
 
 std::string which(const ChosenRun& run) {
   const std::string& config = run.timeline.meta.config;
-  return fmt::format("The run: {}{}{}.", run.name, run.why.empty() ? "" : ", " + run.why,
-                     config.empty() ? "" : ": " + config);
+  if (run.why.empty()) {
+    return fmt::format("The run: {}.", config.empty() ? run.name : config);
+  }
+  return fmt::format("The run: {}, {}{}.", run.name, run.why, config.empty() ? "" : ": " + config);
 }
 
 std::string footer(const ReportInput& input) {

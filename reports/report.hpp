@@ -55,7 +55,7 @@ struct ProfileNumber {
 
 // The run that is explained in depth.
 struct ChosenRun {
-  std::string name;                   // "best config", "+ all hands"
+  std::string name;                   // "the best config", "the run": as a sentence names it
   std::string why;                    // how it was chosen
   timeline::Timeline timeline;        // sorted, see timeline::sort_events
   analysis::Attribution attribution;  // attribute(timeline)

@@ -74,29 +74,43 @@ std::string advice(Step step, const Findings& findings) {
   }
 }
 
-std::string faster_or_slower(double ratio) {
-  return ratio <= 1 ? percent(1 - ratio) + " faster" : percent(ratio - 1) + " slower";
+// A ratio of walls in words that leave no doubt about what the percentage is of.
+std::string less_or_more_time(double ratio) {
+  return ratio <= 1 ? percent(1 - ratio) + " less time" : percent(ratio - 1) + " more time";
+}
+
+// The report of a single run: there is nothing to rank.
+void say_only(const ReportInput& input, Findings& findings) {
+  const ReportTrial& only = input.trials.front();
+  findings.headline =
+      fmt::format("{} takes {} µs ({})", only.serial ? "The serial layer" : "The run",
+                  us(only.median_us), findings.word);
+  findings.verdict.push_back(fmt::format("One config, {}: {} µs ({}).", only.config,
+                                         us(only.median_us),
+                                         input.source.empty() ? findings.word : input.source));
 }
 
 void say_best(const ReportInput& input, Findings& findings) {
   const ReportTrial* best = findings.best();
+  if (is_single_run(input) && input.trials.front().ok()) {
+    say_only(input, findings);
+    return;
+  }
   if (best == nullptr) {
     findings.headline =
         input.trials.empty() ? "No config was run" : "No fused config ran to its end";
     return;
   }
-  const bool with_rungs =
-      std::any_of(findings.ranked.begin(), findings.ranked.end(),
-                  [](const ReportTrial* trial) { return !trial->label.empty(); });
   std::string sentence =
-      fmt::format("The fastest of {} fused configs{} takes {} µs ({}): {}.",
+      fmt::format("The best config, the fastest of {} fused {} that {}, takes {} µs ({}): {}.",
                   count(static_cast<long long>(findings.ranked.size())),
-                  with_rungs ? ", the ladder's rungs among them," : "", us(best->median_us),
+                  findings.ranked.size() == 1 ? "config" : "configs",
+                  best->label.empty() ? "the search ran" : "the ladder ran", us(best->median_us),
                   input.source.empty() ? findings.word : input.source, best->config);
   if (findings.serial != nullptr) {
     const double ratio = best->median_us / findings.serial->median_us;
-    findings.headline = fmt::format("The best config is {} than the serial layer ({})",
-                                    faster_or_slower(ratio), findings.word);
+    findings.headline = fmt::format("The best config takes {} than the serial layer ({})",
+                                    less_or_more_time(ratio), findings.word);
     sentence +=
         fmt::format(" The serial layer takes {} µs on the same terms, so that is {}x its speed.",
                     us(findings.serial->median_us), number(1 / ratio));
@@ -106,6 +120,14 @@ void say_best(const ReportInput& input, Findings& findings) {
     sentence += " The serial layer was not run, so there is no baseline.";
   }
   findings.verdict.push_back(sentence);
+  if (findings.faster_rung != nullptr) {
+    const ReportTrial& rung = *findings.faster_rung;
+    findings.verdict.push_back(fmt::format(
+        "The search missed a faster config: the ladder's rung \"{}\" takes {} µs, {} than the best "
+        "that was searched: {}.",
+        rung.label, us(rung.median_us), less_or_more_time(rung.median_us / best->median_us),
+        rung.config));
+  }
   if (findings.tied > 1) {
     findings.verdict.push_back(
         fmt::format("{} more {} with it ({}).", count(static_cast<long long>(findings.tied) - 1),
@@ -152,9 +174,10 @@ void say_path(const ReportInput& input, Findings& findings) {
   if (wall <= 0) {
     return;
   }
-  findings.verdict.push_back(fmt::format("The run explained below is {}. {}{}", run.name,
-                                         with_micro_sign(run.attribution.headline),
-                                         blame_sentence(run.attribution.waits.source_ranks)));
+  findings.verdict.push_back(fmt::format(
+      "{}{}{}", is_single_run(input) ? "" : "The run explained below is " + run.name + ". ",
+      with_micro_sign(run.attribution.headline),
+      blame_sentence(run.attribution.waits.source_ranks)));
 
   double fixed = 0;
   for (const Step each :
@@ -222,6 +245,11 @@ void say_next(const ReportInput& input, Findings& findings) {
           fmt::format("Against the {}: {}.",
                       analysis::name(most_exposed(input.chosen->attribution.path)), hint));
     }
+  }
+  if (findings.faster_rung != nullptr) {
+    findings.next.push_back(fmt::format(
+        "Search around the rung \"{}\" too: give the axes the values of its config ({}).",
+        findings.faster_rung->label, findings.faster_rung->config));
   }
   say_edges(findings, findings.next);
   for (const AxisInfluence& axis : findings.axes) {

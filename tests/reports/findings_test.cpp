@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "reports/sections.hpp"
 #include "synthetic.hpp"
 
@@ -30,6 +32,43 @@ TEST(Findings, ARungThatRepeatsASweptConfigCountsOnce) {
   const Findings findings = find(input);
   EXPECT_EQ(findings.ranked.size(), 12U);
   EXPECT_TRUE(findings.best()->label.empty());
+}
+
+TEST(Findings, ARungFasterThanTheSearchIsSaidAndNotTakenForTheBest) {
+  ReportInput input = synthetic_input();
+  const ReportTrial best = *find(input).best();
+  ReportTrial rung = best;
+  rung.id = 99;
+  rung.label = "+ all hands";
+  rung.config = "defaults";
+  rung.median_us = best.median_us / 2;
+  input.trials.push_back(rung);
+  const Findings findings = find(input);
+  EXPECT_EQ(findings.ranked.size(), 12U);
+  EXPECT_EQ(findings.best()->config, best.config);
+  ASSERT_NE(findings.faster_rung, nullptr);
+  EXPECT_EQ(findings.faster_rung->id, 99);
+  const auto says = [](const std::vector<std::string>& sentences, const std::string& words) {
+    return std::any_of(sentences.begin(), sentences.end(), [&](const std::string& sentence) {
+      return sentence.find(words) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(says(findings.verdict, "the ladder's rung \"+ all hands\" takes"));
+  EXPECT_TRUE(says(findings.verdict, "50.0% less time"));
+  EXPECT_TRUE(says(findings.next, "Search around the rung \"+ all hands\" too"));
+  input.trials.back().median_us = best.median_us;
+  EXPECT_EQ(find(input).faster_rung, nullptr);
+}
+
+TEST(Findings, OneRunIsNotASearch) {
+  ReportInput input = synthetic_input();
+  ReportTrial only = *find(input).best();
+  input.axes.clear();
+  input.trials = {only};
+  EXPECT_EQ(find(input).headline, "The run takes 1,056.0 µs (simulated)");
+  input.trials.front().serial = true;
+  EXPECT_EQ(find(input).headline, "The serial layer takes 1,056.0 µs (simulated)");
+  EXPECT_EQ(find(input).verdict.front().find("fastest"), std::string::npos);
 }
 
 TEST(Findings, StudiesAndInjectedDelaysAreNotRanked) {
@@ -92,14 +131,14 @@ TEST(Findings, HeatmapHasTheSmallestWallOverTheOtherKnobs) {
 TEST(Findings, WordsFollowTheNumbers) {
   ReportInput input = synthetic_input();
   EXPECT_EQ(find(input).headline,
-            "The best config is 24.6% faster than the serial layer (simulated)");
+            "The best config takes 24.6% less time than the serial layer (simulated)");
   for (ReportTrial& trial : input.trials) {
     if (trial.serial) {
       trial.median_us = 1000;
     }
   }
   EXPECT_EQ(find(input).headline,
-            "The best config is 5.6% slower than the serial layer (simulated)");
+            "The best config takes 5.6% more time than the serial layer (simulated)");
 }
 
 TEST(Findings, NothingRunIsSaidAndNotAnError) {

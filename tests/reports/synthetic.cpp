@@ -279,7 +279,7 @@ ReportInput synthetic_input() {
       {"tuned against serial", "%", -20, -24.6, false, "the last rung"},
       {"bf16 relative error", "", 0.004, std::nullopt, false, "not part of a simulation"}};
   ChosenRun run;
-  run.name = "best config";
+  run.name = "the best config";
   run.why = "the fastest of the sweep";
   run.timeline = synthetic_timeline();
   run.attribution = analysis::attribute(run.timeline);
