@@ -77,19 +77,20 @@ class TracePerfettoWriter {
     const auto [found, fresh] =
         processes_.try_emplace({row.gpu, row.gpu ? row.number : row.process, row.process},
                                static_cast<std::int32_t>(processes_.size()) + 1);
+    const std::int32_t pid = found->second;
     if (fresh) {
       const std::string rank = trace_.rank >= 0 ? "rank " + std::to_string(trace_.rank) + " " : "";
       const std::string title =
           row.gpu ? rank + "device " + std::to_string(row.number) +
                         (trace_.device_name.empty() ? "" : " (" + trace_.device_name + ")")
                   : rank + "process " + std::to_string(row.process);
-      descriptor(std::uint64_t{static_cast<std::uint32_t>(found->second)}, [&](auto& track) {
+      descriptor(static_cast<std::uint64_t>(pid), [&](auto& track) {
         protozero::pbf_builder<pf::ProcessDescriptor> message(track, pf::TrackDescriptor::process);
-        message.add_int32(pf::ProcessDescriptor::pid, found->second);
+        message.add_int32(pf::ProcessDescriptor::pid, pid);
         message.add_string(pf::ProcessDescriptor::process_name, title);
       });
     }
-    return found->second;
+    return pid;
   }
 
   template <typename Fill>
