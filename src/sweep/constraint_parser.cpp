@@ -52,6 +52,10 @@ class Parser {
  public:
   Parser(const std::string& text, const std::string& file, const std::string& place)
       : text_(text), file_(file), place_(place) {
+    if (text.size() > kLongest) {
+      throw InputError({file, place, "is " + std::to_string(text.size()) + " characters long",
+                        "at most " + std::to_string(kLongest)});
+    }
     advance();
   }
 
@@ -358,6 +362,10 @@ class Parser {
     refuse(position_ + 1, std::string("unexpected \"") + text_[position_] + "\"",
            "== != < <= > >= + - * / % ( ) and or not, a number, a name or a quoted string");
   }
+
+  // A chain of operators becomes a tree as deep as the chain is long, so a hostile file's length is
+  // bounded like its nesting.
+  static constexpr std::size_t kLongest = 4096;
 
   static std::string shown(const Token& token) {
     return token.kind == Token::Kind::end ? "end of the expression" : "\"" + token.text + "\"";

@@ -101,17 +101,31 @@ TEST(Constraint, RefusesDivisionByZeroWithTheConfig) {
 }
 
 TEST(Constraint, RefusesHostileNesting) {
-  for (const std::string& deep :
-       {std::string(100'000, '('), std::string(100'000, '-') + "1 < 2", [] {
-          std::string text;
-          for (int i = 0; i < 100'000; ++i) {
-            text += "not ";
-          }
-          return text + "true";
-        }()}) {
+  for (const std::string& deep : {std::string(1'000, '('), std::string(1'000, '-') + "1 < 2", [] {
+                                    std::string text;
+                                    for (int i = 0; i < 1'000; ++i) {
+                                      text += "not ";
+                                    }
+                                    return text + "true";
+                                  }()}) {
     EXPECT_NE(test::input_error([&] { Constraint(deep, "f", "/c"); }).find("nested too deeply"),
               std::string::npos);
   }
+}
+
+TEST(Constraint, RefusesHostileLength) {
+  const auto chain = [](int terms) {
+    std::string text = "0";
+    for (int i = 1; i < terms; ++i) {
+      text += "+1";
+    }
+    return text + " < 3000";
+  };
+  EXPECT_TRUE(Constraint(chain(2000), "f", "/c").holds(Config{}, DeviceLimits{}, Shape{}));
+  EXPECT_NE(test::input_error([&] {
+              Constraint(chain(1'000'000), "f", "/c");
+            }).find("/c: is 2000006 characters long; accepted: at most 4096"),
+            std::string::npos);
 }
 
 }  // namespace
