@@ -1,6 +1,7 @@
 #include "base/file_bytes.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -16,8 +17,7 @@ class FileBytes : public testing::Test {
  protected:
   void SetUp() override {
     folder_ = std::filesystem::path(testing::TempDir()) /
-              ("file_bytes_test_" +
-               std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+              ("file_bytes_test_" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -28,8 +28,8 @@ class FileBytes : public testing::Test {
     return path;
   }
 
-  static std::string packed(const std::string& bytes) {
-    const std::string path = testing::TempDir() + "/file_bytes_test_packed.gz";
+  std::string packed(const std::string& bytes) const {
+    const std::string path = (folder_ / "packed.gz").string();
     gzFile file = gzopen(path.c_str(), "wb");
     gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
     gzclose(file);

@@ -1,6 +1,7 @@
 #include "base/json_reader.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -19,6 +20,10 @@ InputError::Parts refusal(const std::function<void()>& act) {
   }
   ADD_FAILURE() << "nothing was refused";
   return {};
+}
+
+std::string temporary_file() {
+  return testing::TempDir() + "json_reader_test_" + std::to_string(::getpid()) + ".json";
 }
 
 const Json kDocument = Json::parse(R"({"axes": {"sms": [4, 8.5], "on": true}, "name": "quick"})");
@@ -62,8 +67,7 @@ TEST(JsonReader, SuggestsForAnUnknownKey) {
 }
 
 TEST(JsonReader, FileErrorsNameLineAndColumn) {
-  const auto path =
-      (std::filesystem::path(testing::TempDir()) / "json_reader_test_broken.json").string();
+  const std::string path = temporary_file();
   std::ofstream(path) << "{\n  \"a\": 1,\n  \"b\" 2\n}\n";
   const auto parts = refusal([&] { read_json_file(path); });
   EXPECT_EQ(parts.file, path);
@@ -73,10 +77,10 @@ TEST(JsonReader, FileErrorsNameLineAndColumn) {
 }
 
 TEST(JsonReader, FilesThatAreNoPlainDocumentAreRefusedInWords) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "json_reader_test_odd.json";
+  const std::string path = temporary_file();
   const auto refused = [&](const std::string& text) {
     std::ofstream(path) << text;
-    return refusal([&] { read_json_file(path.string()); }).problem;
+    return refusal([&] { read_json_file(path); }).problem;
   };
   EXPECT_EQ(refused(R"({"a": 1e999})"), "holds a number that is out of range");
   EXPECT_EQ(refused(std::string(1'000'000, '[')), "nests deeper than 100 levels");

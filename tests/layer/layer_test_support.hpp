@@ -2,6 +2,7 @@
 // Small problems and files for the layer's tests.
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -46,9 +47,8 @@ inline bool contains(const std::string& text, const std::string& part) {
 class FolderTest : public testing::Test {
  protected:
   void SetUp() override {
-    const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
     folder_ = std::filesystem::path(testing::TempDir()) /
-              (std::string(info->test_suite_name()) + "_" + info->name());
+              ("fusescope_layer_" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
