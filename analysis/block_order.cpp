@@ -30,27 +30,6 @@ EventId BlockOrder::last_begun_before(std::uint32_t track, std::int64_t at_ns) c
   return after == begin + range.first ? kNone : static_cast<EventId>(after - begin - 1);
 }
 
-EventId BlockOrder::previous_in_block(EventId id) {
-  const EventId own = dependencies_.previous_on_track(id);
-  const std::int64_t begin_ns = event(id).begin_ns;
-  if (own == kNone || event(own).end_ns == begin_ns) {
-    return own;
-  }
-  EventId last = own;
-  for (const std::uint32_t lane : lanes_of(dependencies_.track_of(id))) {
-    const EventId begun = last_begun_before(lane, begin_ns);
-    if (begun == kNone) {
-      continue;
-    }
-    const EventId other =
-        event(begun).end_ns <= begin_ns ? begun : dependencies_.previous_on_track(begun);
-    if (other != kNone && event(other).end_ns > event(last).end_ns) {
-      last = other;
-    }
-  }
-  return last;
-}
-
 EventId BlockOrder::freed_the_sm(EventId id) {
   const Track& track = dependencies_.track_of(id);
   const std::vector<EventId>& ends = block_ends(track.rank, track.stage);
@@ -58,20 +37,6 @@ EventId BlockOrder::freed_the_sm(EventId id) {
       ends.begin(), ends.end(), event(id).begin_ns,
       [this](std::int64_t at_ns, EventId end) { return at_ns < event(end).end_ns; });
   return after == ends.begin() ? kNone : *(after - 1);
-}
-
-const std::vector<std::uint32_t>& BlockOrder::lanes_of(const Track& block) {
-  const auto key = [](const Track& track) {
-    return (static_cast<std::uint64_t>(track.rank) << 40) |
-           (static_cast<std::uint64_t>(track.stage) << 36) | block_of(track);
-  };
-  if (lanes_.empty()) {
-    const std::vector<Track>& tracks = dependencies_.timeline().tracks;
-    for (std::uint32_t t = 0; t < tracks.size(); ++t) {
-      lanes_[key(tracks[t])].push_back(t);
-    }
-  }
-  return lanes_[key(block)];
 }
 
 const std::vector<EventId>& BlockOrder::block_ends(int rank, Stage stage) {

@@ -20,24 +20,17 @@ class BlockOrder {
   // The last event of a track that began before a time, or kNone. O(log events).
   EventId last_begun_before(std::uint32_t track, std::int64_t at_ns) const;
 
-  // The event before this one on its track; if the track idled in between, the event of the block's lanes
-  // that ended last before this one began: lanes that go on together wait for the slowest. kNone for a
-  // track's first event.
-  EventId previous_in_block(EventId id);
-
   // The last event of the block of the same kernel that ended last before this event began, or kNone: it
   // freed the SM that a short-lived block then took.
   EventId freed_the_sm(EventId id);
 
  private:
   const timeline::Event& event(EventId id) const { return dependencies_.event(id); }
-  const std::vector<std::uint32_t>& lanes_of(const timeline::Track& block);
   const std::vector<EventId>& block_ends(int rank, timeline::Stage stage);
 
   const timeline::Dependencies& dependencies_;
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> lanes_;  // by (rank, stage, block)
-  std::unordered_map<int, std::vector<EventId>>
-      ends_;  // by (rank, stage): each block's last, by end
+  // By (rank, stage): the last event of each block, in the order in which they ended.
+  std::unordered_map<int, std::vector<EventId>> ends_;
 };
 
 }  // namespace fusescope::analysis

@@ -164,7 +164,7 @@ class Walk {
   }
 
   Goal before_on_track(EventId id) {
-    EventId previous = order_.previous_in_block(id);
+    EventId previous = dependencies_.previous_on_track(id);
     if (previous == kNone) {
       previous = order_.freed_the_sm(id);
     }

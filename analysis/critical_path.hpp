@@ -4,8 +4,8 @@
 //
 // The walk. It starts at the stream phase that ends last over all ranks. At each event it goes to the
 // binding predecessor, the one that ended last:
-//   work               the event before it on its track; if the track idled in between, the event of the
-//                      block's lanes that ended last (lanes of a warp go on together)
+//   work               the event before it on its track (the token slots of a block have a track each and
+//                      wait for none of the others)
 //   gate_wait          the arrive that opened the row block, if that was counted after the wait began; so
 //                      for ready_wait (the epilogue that completed the token's last row block) and
 //                      reduce_wait (the sender's watermark); else the event before it on its track

@@ -113,23 +113,21 @@ TEST(CriticalPath, DispatchBesideTheWaitingBlocksTilesIsHidden) {
   EXPECT_EQ(path.exposed_communication_ns(), 90);
 }
 
-TEST(CriticalPath, LanesThatGoOnTogetherWaitForTheSlowest) {
+TEST(CriticalPath, TokenSlotsOfABlockWaitForNoneOfTheOthers) {
   HandMade made = kernel_1();
   const auto compute = made.track(0, Stage::dispatch_gemm, Role::compute, 0);
-  const auto fast = made.track(0, Stage::dispatch_gemm, Role::communication, 1, 0);
-  const auto slow = made.track(0, Stage::dispatch_gemm, Role::communication, 1, 1);
-  for (const auto lane : {fast, slow}) {
-    const int token = lane == slow ? 0 : 1;
-    made.event(lane, Kind::pull, 100, lane == slow ? 180 : 120, {.token = token, .peer = 0});
-    made.event(lane, Kind::scatter, 180, 190, {.token = token});
-    made.event(lane, Kind::arrive, 190, lane == slow ? 195 : 200, {.token = token});
-  }
+  const auto own = made.track(0, Stage::dispatch_gemm, Role::communication, 1, 0);
+  const auto other = made.track(0, Stage::dispatch_gemm, Role::communication, 1, 1);
+  move_token(made, other, 0, 100, 170);  // counted at 180
+  made.event(own, Kind::pull, 100, 120, {.token = 1, .peer = 0});
+  made.event(own, Kind::scatter, 180, 190, {.token = 1});  // idle until the other slot was through
+  made.event(own, Kind::arrive, 190, 200, {.token = 1});   // opens row block 0
   tile(made, compute, 0, 100, 200, 300);
   const CriticalPath path = critical_path(made.build());
-  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::pull)], 80);
-  ASSERT_EQ(path.by_token.size(), 2U);
-  EXPECT_EQ(path.by_token[0].token, 0);
-  EXPECT_EQ(path.by_token[0].ns, 80);
+  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::pull)], 20);
+  ASSERT_EQ(path.by_token.size(), 1U);
+  EXPECT_EQ(path.by_token[0].token, 1);
+  EXPECT_EQ(path.by_token[0].ns, 40);
 }
 
 TEST(CriticalPath, AGateThatWasOpenLeadsToTheTileBefore) {
