@@ -132,8 +132,7 @@ std::string head_reason(const Dependencies& dependencies, const StepDetail& deta
 std::string order_reason(const StepDetail& detail) {
   return fmt::format(
       "the path moves {} that the waiting row blocks and all before them do not need yet ({}), "
-      "most "
-      "of it while row block {} waits on rank {}",
+      "most of it while row block {} waits on rank {}",
       counted(detail.tokens.size(), "token"), parts(detail, kDispatchParts),
       most(detail.by_row_block), most(detail.by_rank));
 }
@@ -159,8 +158,7 @@ std::string bandwidth_reason(const StepDetail& detail, const WaitTable& waits) {
   return fmt::format(
       "tiles wait for needed tokens after the first tile started, longest for row block {} on rank "
       "{}; on the path: {}; over all closed gates the last token was not yet issued {} of the "
-      "time, "
-      "in flight {}, landed but not yet seen {}",
+      "time, in flight {}, landed but not yet seen {}",
       most(detail.by_row_block), most(detail.by_rank), parts(detail, kDispatchParts),
       share(Blame::not_yet_issued), share(Blame::in_flight), share(Blame::landed_not_seen));
 }

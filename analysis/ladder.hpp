@@ -13,10 +13,9 @@ struct LadderRung {
   Config config;
 };
 
-// serial -> fused, unordered, block per job -> + pull order -> + job order -> + dispenser -> + all
-// hands
-// -> + tuned split. `tuned` is the config of the last rung; the other knobs of the rungs before are
-// `first_split`'s. No rung injects a delay or takes a cost away.
+// serial -> fused, unordered, block per job -> + pull order -> + job order -> + dispenser
+// -> + all hands -> + tuned split. `tuned` is the config of the last rung; the other knobs of the rungs
+// before are `first_split`'s. No rung injects a delay or takes a cost away.
 std::vector<LadderRung> ladder_configs(const Config& first_split, const Config& tuned);
 
 // What came of a rung: its median wall.

@@ -13,11 +13,11 @@
 namespace fusescope::analysis {
 
 // One cell of the table. The wait's kind says what was awaited and so what the three blames mean:
-//   gate_wait    the last token's row      not issued: before its pull | in flight: pull to counted
-//   ready_wait   a tile of the own GEMM    not issued: before its mainloop | in flight: until
-//   stored reduce_wait  a sender's watermark      not issued: before it was raised | in flight:
-//   until visible barrier, ids_exchange, all_gather, reduce_scatter: the last rank to enter
-//                                          not issued: before it entered | landed: after
+//   gate_wait     the last token's row       not issued: before its pull; in flight: until counted
+//   ready_wait    a tile of the own GEMM 2   not issued: before its mainloop; in flight: until stored
+//   reduce_wait   a sender's watermark       not issued: before it was raised; in flight: until visible
+//   barrier, ids_exchange, all_gather, reduce_scatter
+//                 the last rank to enter     not issued: before it entered; landed: after
 struct WaitEdge {
   int waiting_rank = 0;
   timeline::Role role = timeline::Role::compute;

@@ -59,8 +59,7 @@ CheckResult check_all_tables(const Problem& problem, SlotOrder slot_order,
   if (result.passed) {
     result.detail = fmt::format(
         "golden = Thrust C++ = Thrust OpenMP on {} ranks, invariants hold: {} rows in {} row "
-        "blocks "
-        "for {} hits",
+        "blocks for {} hits",
         problem.shape.ranks, tables.front().rows(), tables.front().row_blocks(),
         problem.shape.hits());
   }
