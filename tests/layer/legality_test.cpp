@@ -76,6 +76,8 @@ TEST(Legality, WatermarkChunks) {
 TEST(Legality, LinkCap) {
   EXPECT_EQ(why([](Config& c) { c.link_gbps = 25.5; }), "");
   expect_all(why([](Config& c) { c.link_gbps = -1; }), {"link_gbps -1"});
+  EXPECT_EQ(why([](Config& c) { c.link_gbps = 0.001; }), "");
+  expect_all(why([](Config& c) { c.link_gbps = 1e-4; }), {"link_gbps 0.0001", "0.001 or more"});
 }
 
 TEST(Legality, InjectionPointsExist) {

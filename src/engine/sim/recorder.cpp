@@ -55,18 +55,21 @@ timeline::Counter staircase(const char* name, const char* unit, int rank,
   return counter;
 }
 
-// Bytes per bin of a transfer's slice, as a rate.
+// Bytes per bin of a transfer's slice, as a rate. A slow link makes wide bins, not many.
 class RateCounter {
  public:
   RateCounter(std::int64_t end_ns, double row_bytes)
-      : row_bytes_(row_bytes), bins_(static_cast<std::size_t>(end_ns / kBin + 1), 0.0) {}
+      : row_bytes_(row_bytes),
+        bin_ns_(std::max(kNarrowest, end_ns / kMostBins + 1)),
+        bins_(static_cast<std::size_t>(end_ns / bin_ns_ + 1), 0.0) {}
 
   void add(const timeline::Event& event) {
     const double rate = row_bytes_ / static_cast<double>(event.end_ns - event.begin_ns);
     for (std::int64_t at = event.begin_ns; at < event.end_ns;) {
-      const std::int64_t bin = at / kBin;
-      const std::int64_t until = std::min((bin + 1) * kBin, event.end_ns);
-      bins_[static_cast<std::size_t>(bin)] += rate * static_cast<double>(until - at) / kBin;
+      const std::int64_t bin = at / bin_ns_;
+      const std::int64_t until = std::min((bin + 1) * bin_ns_, event.end_ns);
+      bins_[static_cast<std::size_t>(bin)] +=
+          rate * static_cast<double>(until - at) / static_cast<double>(bin_ns_);
       at = until;
     }
   }
@@ -74,15 +77,17 @@ class RateCounter {
   timeline::Counter finish(const char* name, int rank) const {
     timeline::Counter counter{name, "GB/s", rank, {}, {}};
     for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
-      counter.time_ns.push_back(static_cast<std::int64_t>(bin) * kBin);
+      counter.time_ns.push_back(static_cast<std::int64_t>(bin) * bin_ns_);
       counter.value.push_back(bins_[bin]);
     }
     return counter;
   }
 
  private:
-  static constexpr std::int64_t kBin = 10'000;  // [ns]
+  static constexpr std::int64_t kNarrowest = 10'000;  // [ns]
+  static constexpr std::int64_t kMostBins = 2000;
   double row_bytes_;
+  std::int64_t bin_ns_;
   std::vector<double> bins_;
 };
 

@@ -1,6 +1,8 @@
 // Every knob does what it should, and nothing where it should not.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "sim_run.hpp"
 
 namespace fusescope::engine::sim {
@@ -81,6 +83,28 @@ TEST_F(Knobs, SlowerLinksAreSlowerAndAHighCapIsNone) {
   const double serial = wall(config);
   config.link_gbps = 5;
   EXPECT_GT(wall(config), serial);
+}
+
+TEST_F(Knobs, ASlowLinksCountersAreFewAndHoldEveryByte) {
+  const Shape shape = odd_shape();
+  const Problem problem = problem_of(shape, "uniform");
+  Config config;
+  config.link_gbps = 0.001;
+  const timeline::Timeline slow = timeline_of(problem, config, load_profile(kSeedProfile));
+  int found = 0;
+  for (const timeline::Counter& counter : slow.counters) {
+    if (counter.name == "pulled from peers") {
+      ++found;
+      ASSERT_LE(counter.value.size(), 2001u);
+      ASSERT_GE(counter.value.size(), 2u);
+      const double bin_ns = static_cast<double>(counter.time_ns[1] - counter.time_ns[0]);
+      const double bytes =
+          std::accumulate(counter.value.begin(), counter.value.end(), 0.0) * bin_ns;
+      const double rows = shape.tokens() - shape.tokens_per_rank;
+      EXPECT_NEAR(bytes, rows * shape.hidden * 2, 1);
+    }
+  }
+  EXPECT_EQ(found, shape.ranks);
 }
 
 TEST_F(Knobs, FusedActivationSavesItsPhase) {
