@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <vector>
 
+#include "base/random.hpp"
 #include "engine/sim/costs.hpp"
 #include "engine/sim/recorder.hpp"
 #include "engine/sim/resources.hpp"
@@ -55,8 +55,7 @@ struct Rank {
   double noise();
 
  private:
-  std::mt19937_64 random_;
-  std::normal_distribution<double> normal_{0, 1};
+  Random random_;
 };
 
 struct World {
