@@ -41,7 +41,9 @@ target_compile_definitions(fusescope_simdjson INTERFACE
 target_link_libraries(fusescope_simdjson INTERFACE ${CMAKE_DL_LIBS})
 
 set(FUSESCOPE_HAVE_CUDA OFF)
+set(FUSESCOPE_WHY_NO_CUDA "FUSESCOPE_CUDA is OFF")
 if(FUSESCOPE_CUDA)
+  set(FUSESCOPE_WHY_NO_CUDA "no CUDA 13 toolkit")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
@@ -49,7 +51,7 @@ if(FUSESCOPE_CUDA)
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
     if(CUDAToolkit_VERSION VERSION_LESS 13.0)
-      message(STATUS "fusescope: CUDA ${CUDAToolkit_VERSION} is older than 13.0; building without the cuda engine")
+      set(FUSESCOPE_WHY_NO_CUDA "CUDA ${CUDAToolkit_VERSION} is older than 13.0")
     else()
       set(FUSESCOPE_HAVE_CUDA ON)
       if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's flag for C++20
@@ -71,7 +73,7 @@ if(FUSESCOPE_HAVE_CUDA)
       --expt-relaxed-constexpr -lineinfo -Xptxas=-warn-spills -Werror=all-warnings
       -Xcompiler=-Wall,-Wextra,-Werror>)
 else()
-  message(STATUS "fusescope: cuda engine: no (no CUDA 13 toolkit); everything else builds, `auto` is the simulator")
+  message(STATUS "fusescope: cuda engine: no (${FUSESCOPE_WHY_NO_CUDA}); everything else builds, `auto` is the simulator")
 endif()
 
 # Thrust: the toolkit's (CCCL) where there is one, else Debian's libthrust-dev. One device system per

@@ -15,7 +15,7 @@ std::unique_ptr<Engine> make_cuda([[maybe_unused]] const EngineOptions& options)
 #else
   throw InputError({"", "engine",
                     "cuda is not in this build: it was built without a CUDA 13 toolkit",
-                    "auto or sim, or a build with the toolkit"});
+                    "auto or sim, or a build with the toolkit (FUSESCOPE_CUDA=ON)"});
 #endif
 }
 
