@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/hash.hpp"
 #include "base/suggest.hpp"
 
 namespace fusescope {
@@ -320,16 +321,12 @@ std::string describe(const Config& config, const Config& base) {
 }
 
 std::uint64_t hash(const Config& config) {
-  // FNV-1a over the printed knobs: stable across machines, and a new knob changes every hash, as it
-  // must.
-  std::uint64_t state = 14695981039346656037ull;
+  // Over the printed knobs: a new knob changes every hash, as it must.
+  StableHash state;
   for (const Knob& knob : knobs()) {
-    const std::string text = fmt::format("{}={};", knob.name, to_string(knob.get(config)));
-    for (const char character : text) {
-      state = (state ^ static_cast<unsigned char>(character)) * 1099511628211ull;
-    }
+    state.add(fmt::format("{}={}", knob.name, to_string(knob.get(config))));
   }
-  return state;
+  return state.value();
 }
 
 }  // namespace fusescope
