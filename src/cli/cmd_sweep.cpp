@@ -10,6 +10,7 @@
 
 #include "analysis/ladder.hpp"
 #include "base/error.hpp"
+#include "base/version.hpp"
 #include "cli/command.hpp"
 #include "cli/files.hpp"
 #include "cli/interrupt.hpp"
@@ -18,7 +19,6 @@
 #include "cli/run_folder.hpp"
 #include "cli/sweep_folder.hpp"
 #include "cli/sweep_json.hpp"
-#include "cli/version.hpp"
 #include "sweep/legality.hpp"
 #include "sweep/runner.hpp"
 #include "sweep/summary.hpp"

@@ -6,9 +6,9 @@
 #include <exception>
 
 #include "base/error.hpp"
+#include "base/version.hpp"
 #include "cli/command.hpp"
 #include "cli/parse_errors.hpp"
-#include "cli/version.hpp"
 
 namespace fusescope::cli {
 namespace {

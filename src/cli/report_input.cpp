@@ -6,11 +6,11 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/version.hpp"
 #include "cli/files.hpp"
 #include "cli/profile_facts.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/sweep_folder.hpp"
-#include "cli/version.hpp"
 #include "sweep/summary.hpp"
 #include "timeline/writers.hpp"
 

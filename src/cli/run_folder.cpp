@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/version.hpp"
 #include "cli/files.hpp"
-#include "cli/version.hpp"
 #include "sweep/knob_json.hpp"
 #include "sweep/sweep_config.hpp"
 #include "timeline/store.hpp"

@@ -1,23 +1,20 @@
 #include "engine/sim/profile.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
 #include "base/suggest.hpp"
+#include "layer/shape.hpp"
 
 namespace fusescope::engine::sim {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Beside the shapes: the environment wins over the folder of the build.
 fs::path profiles_folder() {
-  const char* chosen = std::getenv("FUSESCOPE_SWEEPS_DIR");
-  return fs::path(chosen != nullptr && *chosen != '\0' ? chosen : FUSESCOPE_SWEEPS_DIR) /
-         "profiles";
+  return fs::path(sweeps_folder()) / "profiles";
 }
 
 const std::vector<std::string> kProvenances = {"measured", "datasheet", "assumed", "fitted"};

@@ -7,7 +7,8 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "engine/sim/commit_stamp.hpp"
+#include "base/hash.hpp"
+#include "base/version.hpp"
 #include "engine/sim/simulate.hpp"
 
 namespace fusescope::engine::sim {
@@ -48,21 +49,18 @@ void stamp(timeline::Timeline& timeline, const RunRequest& request, const Profil
   meta.problem = describe(*request.problem);
   meta.config = describe(request.config);
   meta.command = request.command;
-  meta.commit = commit_stamp();
+  meta.commit = commit();
   meta.chosen = profile.jitter > 0 ? "first sample of seed " + std::to_string(request.seed)
                                    : "the only one: the simulation has no noise";
 }
 
-// FNV-1a over every number: a log made on one profile does not resume on another.
+// Over every number: a log made on one profile does not resume on another.
 std::uint64_t hash(const Profile& profile) {
-  std::uint64_t value = 1469598103934665603ULL;
+  StableHash state;
   for (const ProfileNumber& number : profile_numbers()) {
-    std::uint64_t bits = std::bit_cast<std::uint64_t>(profile.*number.member);
-    for (int byte = 0; byte < 8; ++byte, bits >>= 8) {
-      value = (value ^ (bits & 0xFF)) * 1099511628211ULL;
-    }
+    state.add(std::bit_cast<std::uint64_t>(profile.*number.member));
   }
-  return value;
+  return state.value();
 }
 
 }  // namespace

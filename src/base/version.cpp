@@ -1,8 +1,9 @@
-#include "cli/version.hpp"
+// Alone in its file: it is compiled anew with every commit.
+#include "base/version.hpp"
 
 #include "fusescope_version.hpp"
 
-namespace fusescope::cli {
+namespace fusescope {
 
 std::string version() {
   return kFusescopeVersion;
@@ -16,4 +17,4 @@ std::string version_line() {
   return "fusescope " + version() + " (" + commit() + ")";
 }
 
-}  // namespace fusescope::cli
+}  // namespace fusescope
