@@ -70,7 +70,10 @@ inline std::size_t carve(Arrays& arrays, void* workspace) {
   return carver.used();
 }
 
-// Hits in the order in which they lie within an expert: position -> hit, by whole tokens.
+// Hits in the order in which they lie within an expert: position -> hit, by whole tokens. After a
+// wait for the ids was given up, the build runs on whatever the buffer holds: an id that is no
+// expert's counts as the last expert's, so that every index that follows is in bounds. The tables of
+// any ids at all place each hit in a row of its own.
 struct GatherKeys {
   Arrays a;
   FUSESCOPE_BOTH_SIDES void operator()(std::int32_t position) const {
@@ -84,7 +87,9 @@ struct GatherKeys {
     }
     const std::int32_t hit = token * s.topk + position % s.topk;
     a.sorted[position] = hit;
-    a.key[position] = static_cast<std::uint16_t>(a.experts[hit]);
+    const auto id = static_cast<std::uint32_t>(a.experts[hit]);
+    const auto last = static_cast<std::uint32_t>(s.experts - 1);
+    a.key[position] = static_cast<std::uint16_t>(id < last ? id : last);
   }
 };
 

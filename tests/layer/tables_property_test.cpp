@@ -1,5 +1,7 @@
 // Golden = Thrust on C++ = Thrust on OpenMP, and every invariant, on random problems.
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <string>
 
 #include "base/random.hpp"
@@ -114,6 +116,38 @@ TEST(TablesProperty, GoldenAndBothThrustSystemsAgreeAndKeepTheInvariants) {
   }
   for (int ranks = 1; ranks <= 8; ++ranks) {
     EXPECT_GT(coverage.ranks[ranks], 100);
+  }
+}
+
+// What the ids buffer may hold when a wait for the ids was given up. The tables must stay within
+// their arrays (the sanitizers watch) and be those of the same ids, the bad ones at the last expert:
+// every hit in a row of its own, also where a token has an expert twice.
+TEST(TablesProperty, AnyIdsGiveTablesWithinBounds) {
+  constexpr std::int32_t kLeast = std::numeric_limits<std::int32_t>::min();
+  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+  for (int index = 0; index < 200; ++index) {
+    const Trial trial = random_trial(index);
+    const Shape& shape = trial.problem.shape;
+    SCOPED_TRACE("trial " + std::to_string(index) + ": " + describe(trial.problem));
+    const std::int32_t bad[] = {-1, -1, kLeast, kMost, shape.experts, 0xFFFF, 0x10000};
+    Random random(77, index);
+    Routing found = trial.problem.routing;
+    Routing clamped = found;
+    const int of_four = static_cast<int>(random.below(4)) + 1;  // up to all of them
+    for (std::size_t hit = 0; hit < found.experts.size(); ++hit) {
+      if (static_cast<int>(random.below(4)) < of_four) {
+        found.experts[hit] = bad[random.below(std::size(bad))];
+        clamped.experts[hit] = shape.experts - 1;
+      }
+    }
+    const ScheduleTables golden = build_tables_golden(shape, clamped, trial.slot_order, trial.rank);
+    const auto broken = check_tables(golden, shape, clamped);
+    ASSERT_FALSE(broken) << to_string(*broken);
+    for (const ThrustSystem system : {ThrustSystem::cpp, ThrustSystem::omp}) {
+      const auto difference = compare_tables(
+          golden, build_tables_thrust(shape, found, trial.slot_order, trial.rank, system));
+      ASSERT_FALSE(difference) << to_string(*difference);
+    }
   }
 }
 

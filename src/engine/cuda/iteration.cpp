@@ -20,7 +20,8 @@ using timeline::Kind;
 // Long enough for the host to enqueue a graph after the start line's launch. [ns]
 constexpr std::uint64_t kStartHoldNs = 60'000;
 
-// Runs on a thread of the driver's, which must see no exception.
+// Runs on a thread of the driver's, which must see no exception. The kernels run on the tables even
+// after a failure, so these are left whole: nothing is copied before the build has ended.
 void build_on_host(void* data) {
   auto& host = *static_cast<HostSchedule*>(data);
   try {
@@ -36,7 +37,7 @@ void build_on_host(void* data) {
     std::copy(tables.job_order.begin(), tables.job_order.end(), host.tables.job_order);
     std::copy(tables.slack.begin(), tables.slack.end(), host.tables.slack);
   } catch (const std::exception& error) {
-    host.error = error.what();
+    host.error = error.what();  // the tables stay those of the last build
   }
 }
 
