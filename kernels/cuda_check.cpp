@@ -10,9 +10,14 @@ CudaError::CudaError(cudaError_t code, const char* call, const char* file, int l
                          ") from " + call + " at " + file + ":" + std::to_string(line)),
       code_(code) {}
 
+CudaError::CudaError(const CudaError& error, const std::string& also)
+    : std::runtime_error(std::string(error.what()) + "; " + also), code_(error.code_) {}
+
 void warn_cuda(cudaError_t code, const char* call) noexcept {
-  if (code != cudaSuccess)
+  if (code != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
     std::fprintf(stderr, "fusescope: %s from %s\n", cudaGetErrorName(code), call);
+  }
 }
 
 Stream make_stream() {

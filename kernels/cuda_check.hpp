@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace fusescope::kernels {
@@ -13,15 +14,21 @@ namespace fusescope::kernels {
 class CudaError : public std::runtime_error {
  public:
   CudaError(cudaError_t code, const char* call, const char* file, int line);
+  // The same error, with what else is known of it.
+  CudaError(const CudaError& error, const std::string& also);
   cudaError_t code() const { return code_; }
 
  private:
   cudaError_t code_;
 };
 
+// The runtime also remembers a failed call's error, for the next cudaGetLastError: that is forgotten
+// here, so that it is not taken for a later launch's.
 inline void check_cuda(cudaError_t code, const char* call, const char* file, int line) {
-  if (code != cudaSuccess)
+  if (code != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
     throw CudaError(code, call, file, line);
+  }
 }
 
 // For destructors: says what went wrong on stderr and goes on.

@@ -71,7 +71,7 @@ void build_tables_on_stream(CUstream_st* stream, const TableSizes& sizes,
                            scratch_bytes(sizes));
   tables_thrust::build(thrust::cuda::par_nosync(scratch).on(stream), sizes, experts, slot_order,
                        rank, out, workspace);
-  if (const cudaError_t error = cudaPeekAtLastError(); error != cudaSuccess) {
+  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) {
     throw std::runtime_error(std::string("building the schedule tables: ") +
                              cudaGetErrorString(error));
   }
