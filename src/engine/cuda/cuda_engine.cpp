@@ -40,9 +40,7 @@ double relative_half_interval(const std::vector<Sample>& samples) {
 class CudaEngine : public Engine {
  public:
   explicit CudaEngine(std::vector<Device> devices)
-      : devices_(std::move(devices)), limits_(limits_of(devices_.front())) {
-    enable_peer_access(devices_);
-  }
+      : devices_(std::move(devices)), limits_(limits_of(devices_.front())) {}
 
   std::string name() const override { return "cuda"; }
   const DeviceLimits& device() const override { return limits_; }
@@ -58,20 +56,41 @@ class CudaEngine : public Engine {
 
   RunResult run(const RunRequest& request) override {
     const std::lock_guard lock(mutex_);
-    if (const std::string why = why_illegal_on_device(*request.problem, request.config, limits_);
-        !why.empty()) {
-      throw InputError({"", "config", why, "a config that this device can run"});
-    }
-    LayerRunner& runner = runner_for(request);
-    check_outputs(runner, request);
+    refuse_illegal(request);
     RunResult result;
     result.provenance = timeline::Provenance::measured;
     result.source = source(request.problem->shape);
-    result.samples = take_samples(runner, request);
+    try {
+      LayerRunner& runner = runner_for(request);
+      check_outputs(runner, request);
+      result.samples = take_samples(runner, request);
+    } catch (const CheckFailure&) {
+      throw;  // the runner is reset and can go on
+    } catch (...) {
+      runner_.reset();  // in an unknown state
+      throw;
+    }
     return result;
   }
 
  private:
+  // What runs, and what its outputs are checked with: a study may be legal where the full layer is not.
+  void refuse_illegal(const RunRequest& request) const {
+    const auto refuse = [&](const Config& config, const std::string& because) {
+      if (const std::string why = why_illegal_on_device(*request.problem, config, limits_);
+          !why.empty()) {
+        throw InputError({"", "config", because + why, "a config that this device can run"});
+      }
+    };
+    refuse(request.config, "");
+    refuse(checked_config(request.config), "outputs are checked with study full: ");
+  }
+
+  static Config checked_config(Config config) {
+    config.study = Study::full;
+    return config;
+  }
+
   // The buffers of the last problem are kept: sweeps run many configs of one problem.
   LayerRunner& runner_for(const RunRequest& request) {
     const std::uint64_t key = hash(*request.problem) * 31 + request.seed;
@@ -88,8 +107,7 @@ class CudaEngine : public Engine {
   // takes waits away and computes nothing that could be checked; the full layer in its place also
   // leaves the tables and rows that the study then runs on.
   static void check_outputs(LayerRunner& runner, const RunRequest& request) {
-    Config checked = request.config;
-    checked.study = Study::full;
+    const Config checked = checked_config(request.config);
     runner.configure(checked);
     runner.memory().poison();
     runner.run_once();

@@ -1,6 +1,8 @@
 #include "engine/cuda/layer_runner.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 
 #include "base/error.hpp"
 #include "engine/cuda/verifier.hpp"
@@ -18,6 +20,11 @@ std::vector<Device> in_use(const std::vector<Device>& devices, const std::vector
   return used;
 }
 
+std::vector<Device> with_peer_access(std::vector<Device> devices) {
+  enable_peer_access(devices);
+  return devices;
+}
+
 std::vector<int> indices(const std::vector<Device>& devices) {
   std::vector<int> list;
   list.reserve(devices.size());
@@ -27,11 +34,21 @@ std::vector<int> indices(const std::vector<Device>& devices) {
   return list;
 }
 
+// A step of clearing up after an error that is thrown on: this step's own is only told.
+template <class Step>
+void attempt(Step step) {
+  try {
+    step();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fusescope: after a failed launch: %s\n", error.what());
+  }
+}
+
 }  // namespace
 
 LayerRunner::LayerRunner(const Problem& problem, const std::vector<Device>& devices,
                          Options options)
-    : devices_(in_use(devices, devices_of_ranks(devices, problem.shape.ranks))),
+    : devices_(with_peer_access(in_use(devices, devices_of_ranks(devices, problem.shape.ranks)))),
       memory_(problem, devices_of_ranks(devices, problem.shape.ranks), options.seed,
               options.deadline_ns),
       threads_(std::make_unique<LaunchThreads>(indices(devices_))),
@@ -136,30 +153,59 @@ void LayerRunner::launch(DeviceRun& run) {
 }
 
 Sample LayerRunner::run_once() {
-  threads_->run([this](int i) {
-    DeviceRun& run = runs_[static_cast<std::size_t>(i)];
-    if (!run.lane.ranks.empty()) {
-      launch(run);
+  try {
+    threads_->run([this](int i) {
+      DeviceRun& run = runs_[static_cast<std::size_t>(i)];
+      if (!run.lane.ranks.empty()) {
+        launch(run);
+      }
+    });
+  } catch (const kernels::CudaError& error) {
+    if (const std::string also = abandon(); !also.empty()) {
+      throw kernels::CudaError(error, also);
     }
-  });
+    throw;
+  } catch (...) {
+    abandon();
+    throw;
+  }
   check_health();
   return read_sample();
 }
 
-void LayerRunner::check_health() {
-  std::string failure;
+// After a launch failed: the devices may still be at work for one that did not, on this runner's
+// memory and streams. Waits for them, clears the protocol where that is still possible, and returns
+// what the device waits reported.
+std::string LayerRunner::abandon() {
+  for (const Device& device : devices_) {
+    attempt([&] {
+      const kernels::OnDevice on(device.index);
+      FUSESCOPE_CUDA(cudaDeviceSynchronize());
+    });
+  }
+  const std::string reported = failure();
+  attempt([&] { memory_.reset_protocol(); });
+  return reported;
+}
+
+std::string LayerRunner::failure() const {
+  std::string text;
   for (const kernels::Diagnosis& diagnosis : memory_.diagnoses()) {
-    failure += (failure.empty() ? "" : "; ") + to_string(diagnosis);
+    text += (text.empty() ? "" : "; ") + to_string(diagnosis);
   }
   for (int r = 0; r < memory_.ranks(); ++r) {
     if (const std::string& error = memory_.rank(r).host_schedule->error; !error.empty()) {
-      failure += (failure.empty() ? "" : "; ") + ("rank " + std::to_string(r)) +
-                 ": building the schedule on the host: " + error;
+      text += (text.empty() ? "" : "; ") + ("rank " + std::to_string(r)) +
+              ": building the schedule on the host: " + error;
     }
   }
-  if (!failure.empty()) {
+  return text;
+}
+
+void LayerRunner::check_health() {
+  if (const std::string reported = failure(); !reported.empty()) {
     memory_.reset_protocol();
-    throw CheckFailure("the launch was aborted: " + failure);
+    throw CheckFailure("the launch was aborted: " + reported);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/cuda/devices.hpp"
@@ -24,7 +25,8 @@ class LayerRunner {
     std::uint64_t deadline_ns = 2'000'000'000;  // of every device wait
   };
 
-  // Allocates everything. Peer access between the devices must be enabled.
+  // Allocates everything. `devices` may be more than the ranks need: only those in use must be able
+  // to map each other's memory, else InputError names the pair.
   LayerRunner(const Problem& problem, const std::vector<Device>& devices, Options options);
   ~LayerRunner();
   LayerRunner(const LayerRunner&) = delete;
@@ -34,7 +36,8 @@ class LayerRunner {
   void configure(const Config& config, const Faults& faults = {});
 
   // One iteration on all ranks; blocks until it has ended. Throws CheckFailure with every rank's
-  // diagnosis when a wait was given up; the runner is then reset and can go on. CudaError otherwise.
+  // diagnosis when a wait was given up; the runner is then reset and can go on. Throws what a launch
+  // threw, a CudaError with the diagnoses that there are; after that a new runner is the way to go on.
   Sample run_once();
 
   // The phases of one more iteration, by device in use, as the configured one runs them.
@@ -63,6 +66,8 @@ class LayerRunner {
   kernels::GraphExec capture(DeviceRun& run, void (Iteration::*step)() const) const;
   void build_graphs();
   void launch(DeviceRun& run);
+  std::string abandon();
+  std::string failure() const;
   void check_health();
   Sample read_sample() const;
 

@@ -57,6 +57,11 @@ TEST(CudaEngine, RefusesIllegalConfigs) {
   request.config = Config{};
   request.config.watermark_chunks = 65;
   EXPECT_THROW(engine->run(request), InputError);
+  // Legal as it is, but not as the full layer that checks the outputs.
+  request.config = Config{};
+  request.config.study = Study::compute_all;
+  request.config.dispatch_comm_sms = devices.front().sms;
+  EXPECT_THROW(engine->run(request), InputError);
 }
 
 TEST(CudaEngine, RefusesDevicesThatAreNotThere) {

@@ -142,7 +142,6 @@ void write(const std::string& path, const Problem& problem, const std::vector<De
 
 int run(const Options& options) {
   const std::vector<Device> devices = select_devices(options.devices);
-  enable_peer_access(devices);
   const Problem problem = make_problem(load_shape(options.shape), parse_routing(options.routing));
   LayerRunner runner(problem, devices, {});
   std::vector<TimedCase> cases;
