@@ -56,8 +56,8 @@ void expect_same_outputs(int ranks, const std::vector<Device>& devices, Config b
     Config config = base;
     variation.apply(config);
     runner.configure(config);
-    runner.memory().poison();
     for (int repeat = 0; repeat < 3; ++repeat) {
+      runner.memory().poison();
       runner.run_once();
       EXPECT_EQ(runner.output_checksum(), expected) << variation.name << ", run " << repeat;
     }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
+#include "base/random.hpp"
 #include "engine/cuda/cuda_test_support.hpp"
 
 namespace fusescope::engine::cuda::test {
@@ -12,21 +14,28 @@ namespace {
 constexpr std::array kHidden = {512, 1024, 2048, 520, 4096, 7168};
 constexpr std::array kIntermediate = {128, 256, 72, 384, 64, 192};
 
-// A different mix of knobs for each case, so that the matrix covers their combinations thinly.
+// A seed with which every hidden size meets every kind of case; the test Matrix holds it to that.
+constexpr std::uint64_t kMix = 10;
+
+// A different mix of knobs for each case, so that the matrix covers their combinations thinly. Each
+// knob is drawn on its own: none goes with another, nor with the hidden size, which goes round.
 Config config_of_case(int number) {
+  Random random(kMix, static_cast<std::uint64_t>(number));
+  const auto below = [&](std::uint64_t bound) { return static_cast<int>(random.below(bound)); };
+  const auto one_in = [&](std::uint64_t bound) { return below(bound) == 0; };
   Config config;
-  config.form = number % 5 == 4 ? LayerForm::serial : LayerForm::fused;
-  config.dispatch_comm_sms = 1 + number * 7 % 40;
-  config.combine_comm_sms = 1 + number * 5 % 40;
-  config.tokens_per_block = 1 + number % 12;
-  config.combine = number % 3 == 2 ? Combine::block_per_job : Combine::dispenser;
-  config.all_hands = config.combine == Combine::dispenser && number % 2 == 0;
-  config.activation = number % 4 == 1 ? Activation::fused : Activation::separate;
-  config.tile = number % 7 == 3 ? TileShape::m128n128 : TileShape::m128n256;
-  config.slot_order = static_cast<SlotOrder>(number % 3);
-  config.watermark_chunks = 1 + number % 4;
-  config.graph = number % 6 != 5;
-  config.schedule = number % 11 == 10 ? ScheduleSite::host : ScheduleSite::device;
+  config.form = one_in(5) ? LayerForm::serial : LayerForm::fused;
+  config.combine = one_in(3) ? Combine::block_per_job : Combine::dispenser;
+  config.all_hands = one_in(2) && config.combine == Combine::dispenser;
+  config.dispatch_comm_sms = one_in(4) ? 0 : 1 + below(40);  // 0: fetch first
+  config.combine_comm_sms = one_in(2) && config.all_hands ? 0 : 1 + below(40);
+  config.tokens_per_block = 1 + below(12);
+  config.activation = one_in(4) ? Activation::fused : Activation::separate;
+  config.tile = one_in(4) ? TileShape::m128n128 : TileShape::m128n256;
+  config.slot_order = static_cast<SlotOrder>(below(3));
+  config.watermark_chunks = 1 + below(4);
+  config.graph = !one_in(4);
+  config.schedule = one_in(5) ? ScheduleSite::host : ScheduleSite::device;
   return config;
 }
 
@@ -38,7 +47,14 @@ void expect_right(const Problem& problem, const std::vector<Device>& devices, co
                                                             << describe(config);
 }
 
-void run_experts(int experts, int ranks, const std::vector<Device>& devices) {
+struct Case {
+  int number;
+  Shape shape;
+  std::string routing;
+};
+
+std::vector<Case> cases_of(int experts, int ranks) {
+  std::vector<Case> cases;
   int number = experts;
   for (const std::string& routing : matrix_routings()) {
     for (const int topk : {1, 2, 4, 6, 8}) {
@@ -48,10 +64,64 @@ void run_experts(int experts, int ranks, const std::vector<Device>& devices) {
       ++number;
       const auto pick = static_cast<std::size_t>(number) % kHidden.size();
       const int tokens = 33 + 2 * (number % 40);
-      const Shape shape =
-          make_shape(ranks, tokens, kHidden[pick], experts, topk, kIntermediate[pick]);
-      const auto seed = static_cast<std::uint64_t>(number);
-      expect_right(make_test_problem(shape, routing, seed), devices, config_of_case(number), seed);
+      cases.push_back({number,
+                       make_shape(ranks, tokens, kHidden[pick], experts, topk, kIntermediate[pick]),
+                       routing});
+    }
+  }
+  return cases;
+}
+
+void run_experts(int experts, int ranks, const std::vector<Device>& devices) {
+  for (const Case& c : cases_of(experts, ranks)) {
+    const auto seed = static_cast<std::uint64_t>(c.number);
+    expect_right(make_test_problem(c.shape, c.routing, seed), devices, config_of_case(c.number),
+                 seed);
+  }
+}
+
+constexpr std::array kExperts = {4, 8, 32, 64, 128, 256};
+
+// Needs no GPU: that the matrix is as wide as it is meant to be, and legal throughout.
+TEST(Matrix, EveryHiddenSizeMeetsEveryKindOfCase) {
+  struct Met {
+    int serial = 0, all_hands = 0, few_hands = 0, per_job = 0, fetches_first = 0,
+        no_combine_sms = 0, fused_activation = 0, small_tile = 0, no_graph = 0, host_schedule = 0;
+    int slot_orders[3] = {};
+  };
+  const Device h200{0, "NVIDIA H200", 132, 232448, ""};
+  std::map<int, Met> met;
+  for (const int experts : kExperts) {
+    for (const Case& c : cases_of(experts, 2)) {
+      const Config config = config_of_case(c.number);
+      EXPECT_EQ(
+          why_illegal_on_device(make_test_problem(c.shape, c.routing, 1), config, limits_of(h200)),
+          "")
+          << c.number;
+      Met& m = met[c.shape.hidden];
+      if (config.form == LayerForm::serial) {
+        ++m.serial;
+        continue;
+      }
+      m.all_hands += config.all_hands;
+      m.few_hands += config.combine == Combine::dispenser && !config.all_hands;
+      m.per_job += config.combine == Combine::block_per_job;
+      m.fetches_first += config.dispatch_comm_sms == 0;
+      m.no_combine_sms += config.combine_comm_sms == 0;
+      m.fused_activation += config.activation == Activation::fused;
+      m.small_tile += config.tile == TileShape::m128n128;
+      m.no_graph += !config.graph;
+      m.host_schedule += config.schedule == ScheduleSite::host;
+      ++m.slot_orders[static_cast<int>(config.slot_order)];
+    }
+  }
+  EXPECT_EQ(met.size(), kHidden.size());
+  for (const auto& [hidden, m] : met) {
+    for (const int count :
+         {m.serial, m.all_hands, m.few_hands, m.per_job, m.fetches_first, m.no_combine_sms,
+          m.fused_activation, m.small_tile, m.no_graph, m.host_schedule, m.slot_orders[0],
+          m.slot_orders[1], m.slot_orders[2]}) {
+      EXPECT_GE(count, 2) << "H=" << hidden;
     }
   }
 }
@@ -68,7 +138,7 @@ TEST_P(LayerMatrix, TwoDevices) {
   run_experts(GetParam(), 2, devices);
 }
 
-INSTANTIATE_TEST_SUITE_P(Experts, LayerMatrix, testing::Values(4, 8, 32, 64, 128, 256));
+INSTANTIATE_TEST_SUITE_P(Experts, LayerMatrix, testing::ValuesIn(kExperts));
 
 class CoLocated : public testing::TestWithParam<int> {};
 
