@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "kernels/gemm/gemm_args.hpp"
@@ -172,6 +173,14 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
                        kernels::kMaxRanks);
   }
   const std::int64_t rows = TableSizes(shape).max_rows();
+  // Combine finds a partial row by its first 16-byte unit (Hits::first_unit).
+  constexpr std::int64_t kMostUnits = std::numeric_limits<std::int32_t>::max();
+  if (const std::int64_t units = rows * (shape.hidden / 8); units > kMostUnits) {
+    return fmt::format(
+        "{} rows of H={} are {} units of 16 bytes, and the kernels count them in 32 bits: at most "
+        "{}",
+        rows, shape.hidden, units, kMostUnits);
+  }
   const GemmVariant one = variant_of(config.tile, epilogue_of(config.activation));
   const GemmVariant two = variant_of(config.tile, Epilogue::kStore);
   if (std::string why = why_unsupported(desc_1(shape, rows), one); !why.empty()) {

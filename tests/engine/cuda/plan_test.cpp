@@ -53,6 +53,20 @@ TEST(PlanRules, AsManyChunksAsAPlaneHasFlags) {
   EXPECT_EQ(why(kSmall, config), "");
 }
 
+TEST(PlanRules, PartialRowsWithin32BitUnits) {
+  Shape shape = kSmall;
+  shape.hidden = 65536;
+  shape.experts = 2040;
+  Config config;
+  config.form = LayerForm::serial;
+  EXPECT_EQ(why(shape, config), "");
+  shape.experts = 2048;  // 2050 row blocks at most: 2050 * 128 * 65536 / 8 units
+  expect_refusal(shape, config, "2149580800 units");
+  config.form = LayerForm::fused;
+  config.tokens_per_block = 1;
+  expect_refusal(shape, config, "2149580800 units");
+}
+
 TEST(PlanRules, TokensPerBlockWithinABlocksThreads) {
   Shape shape = kSmall;
   shape.hidden = 64;
