@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.hpp"
@@ -27,7 +28,10 @@ constexpr const char* kFooter =
 int execute(const ReportOptions& options) {
   const bool sweep = holds_sweep(options.folder);
   if (!sweep && !holds_run(options.folder)) {
-    throw InputError({options.folder, "", "the folder holds no trials.jsonl and no run.json",
+    throw InputError({options.folder, "",
+                      std::filesystem::is_directory(options.folder)
+                          ? "the folder holds no trials.jsonl and no run.json"
+                          : "is not a folder",
                       "the folder of a sweep or of a run"});
   }
   const reports::ReportInput input =

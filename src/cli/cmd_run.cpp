@@ -44,8 +44,11 @@ void print_text(const Problem& problem, const Config& config, const Run& run) {
   std::printf("problem   %s\n", describe(problem).c_str());
   std::printf("config    %s\n", describe(config).c_str());
   std::printf("source    %s\n", run.result.source.c_str());
-  std::printf("wall      %.1f us%s, median of %zu sample%s\n", run.wall_us.median, interval.c_str(),
-              samples, samples == 1 ? "" : "s");
+  const bool exact = samples == 1 && run.result.provenance == timeline::Provenance::simulated;
+  const std::string how =
+      exact ? "one iteration: the simulation has no noise"
+            : fmt::format("median of {} sample{}", samples, samples == 1 ? "" : "s");
+  std::printf("wall      %.1f us%s, %s\n", run.wall_us.median, interval.c_str(), how.c_str());
   if (run.attribution) {
     std::printf("\n%s", attribution_text(*run.attribution).c_str());
   }

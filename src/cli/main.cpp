@@ -63,7 +63,12 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace fusescope;
   try {
-    return cli::run(argc, argv);
+    const int code = cli::run(argc, argv);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      cli::report("the output could not be written in full: is the disk full?");
+      return cli::kBadInput;
+    }
+    return code;
   } catch (const InputError& error) {
     cli::report(error.what());
     return cli::kBadInput;

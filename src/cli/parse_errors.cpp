@@ -73,8 +73,13 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
     return place + "unexpected argument \"" + left.front() + "\"; \"fusescope " +
            command->get_name() + " --help\" explains the command";
   }
-  return place + error.what() + "; \"fusescope " + command->get_name() +
-         " --help\" explains the command";
+  // A range without an upper end is printed with the 300 digits of the largest number.
+  std::string what = error.what();
+  const std::size_t range = what.find(" not in range 0.0");
+  if (range != std::string::npos) {
+    what = what.substr(0, range) + " is too small";
+  }
+  return place + what + "; \"fusescope " + command->get_name() + " --help\" explains the command";
 }
 
 std::string shell_line(int argc, char** argv) {

@@ -138,7 +138,7 @@ reports::ReportInput sweep_report_input(const std::string& folder) {
   if (best) {
     const std::size_t ran = sweep::rank(trials).size();
     add_chosen(
-        input, joined(joined(folder, kBestFolder), kTimelineFile), "best config",
+        input, joined(joined(folder, kBestFolder), kTimelineFile), "the best config",
         fmt::format("the fastest median of the {} configs that ran (trial {})", ran, best->id));
   }
   if (header.engine == "sim") {
@@ -159,7 +159,7 @@ reports::ReportInput run_report_input(const std::string& folder) {
   input.date = record.date;
   input.version = version();
   input.commit = commit();
-  add_chosen(input, joined(folder, kTimelineFile), "the run", "the only one");
+  add_chosen(input, joined(folder, kTimelineFile), "the run", "");
   sweep::Trial trial;
   trial.config = record.config;
   trial.median_us = record.median_us;

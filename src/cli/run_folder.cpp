@@ -81,7 +81,10 @@ void require_free(const std::string& folder, const engine::RunRequest& request, 
   }
   const std::string accepted = "an empty or new folder, or --force";
   if (!holds_run(folder)) {
-    throw InputError({"--out", folder, "holds other files", accepted});
+    throw InputError(
+        {"--out", folder,
+         std::filesystem::is_directory(folder) ? "holds other files" : "is not a folder",
+         accepted});
   }
   const std::string file = joined(folder, kRunFile);
   const Json document = read_json_file(file);

@@ -33,6 +33,11 @@ std::string find_sweep(const std::string& name_or_path) {
     return by_name;
   }
   const std::vector<std::string> names = list_sweeps();
+  if (fs::is_directory(name_or_path)) {
+    throw InputError({name_or_path, "", "is a folder",
+                      "the path of a sweep's JSON file, or a name of " + sweeps_folder() + ": " +
+                          spoken_list(names)});
+  }
   const std::string nearest = nearest_name(fs::path(name_or_path).stem().string(), names);
   throw InputError({name_or_path, "",
                     "there is no such sweep file" +

@@ -46,8 +46,8 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
   if (ranking.empty()) {
     return "No trial of the search ran.\n";
   }
-  std::string text = fmt::format("{:>4}  {:>16}  {:>9}  {:>10}  {}\n", "rank", "wall [us]",
-                                 "vs best", "exposed", "config");
+  std::string text = fmt::format("{:>5}  {:>16}  {:>9}  {:>12}  {}\n", "place", "wall [us]",
+                                 "vs best", "exposed [us]", "config");
   const double best = ranking.front().trial.median_us;
   std::size_t ties = 0;
   for (const Ranked& each : ranking) {
@@ -56,7 +56,7 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
   for (std::size_t i = 0; i < std::min(options.top, ranking.size()); ++i) {
     const Trial& trial = ranking[i].trial;
     const bool tie = ranking[i].ties_with_best && ties > 1;
-    text += fmt::format("{:>4}  {:>16}  {:>9}  {:>10}  {}\n",
+    text += fmt::format("{:>5}  {:>16}  {:>9}  {:>12}  {}\n",
                         tie ? std::string("tie") : fmt::format("{}", i + 1), shown_wall(trial),
                         fmt::format("{:+.2f}%", (trial.median_us / best - 1) * 100),
                         trial.timeline_wall_us > 0 ? fmt::format("{:.1f}", trial.exposed_us) : "-",

@@ -14,12 +14,26 @@ TEST_F(Errors, CommandLines) {
   refused("--verbos", {"unknown option \"--verbos\""});
   refused("sweep quickstart --trails 4",
           {"sweep: unknown option \"--trails\", did you mean \"--trials\"?"});
-  refused("run --samples 0", {"run: --samples: "});
+  refused("run --samples 0", {"run: --samples: Value 0 is too small"});
   refused("run --samples many", {"run: "});
   refused("sweep", {"sweep: sweep is required"});
   refused("attribute", {"attribute: timeline is required"});
   refused("list knob", {"there is no list of \"knob\", did you mean \"knobs\"?"});
   refused("report . extra", {"report: unexpected argument \"extra\""});
+  refused("sweep .", {".: is a folder; accepted: the path of a sweep's JSON file"});
+  refused("run --shape tiny.json --out tiny.json", {"--out: tiny.json: is not a folder"});
+}
+
+TEST_F(Errors, OutputThatIsLostIsNotSuccess) {
+  if (!std::filesystem::exists("/dev/full")) {
+    GTEST_SKIP() << "no /dev/full here";
+  }
+  const std::string line = std::string("'") + FUSESCOPE_BINARY + "' list knobs >/dev/full 2>'" +
+                           (folder_ / "said").string() + "'";
+  const int status = std::system(line.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 2);
+  EXPECT_NE(test::read_text(folder_ / "said").find("the output could not be written in full"),
+            std::string::npos);
 }
 
 TEST_F(Errors, NamesOfShapesRoutingsProfilesKnobs) {
@@ -138,7 +152,8 @@ TEST_F(Errors, InputsThatAreNotThere) {
   refused("attribute .", {".: the folder holds no timeline.fst"});
   refused("attribute tiny.json", {"tiny.json: "});
   refused("timeline absent -o t.pftrace", {"absent: "});
-  refused("report absent", {"absent: the folder holds no trials.jsonl and no run.json"});
+  refused("report absent", {"absent: is not a folder"});
+  refused("report .", {".: the folder holds no trials.jsonl and no run.json"});
   ASSERT_EQ(fusescope("run --shape tiny.json --engine sim --out r").code, 0);
   refused("timeline r --format pdf -o t", {"--format: unknown format \"pdf\"; accepted: perfetto"});
   refused("timeline r -o t.pdf", {"--out: t.pdf: its ending names no format"});

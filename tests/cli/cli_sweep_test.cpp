@@ -12,7 +12,7 @@ using Sweep = test::ProgramTest;
 TEST_F(Sweep, LeavesLogTableWinnerAndReport) {
   const test::Said said = fusescope("sweep sweep.json --out s --report");
   ASSERT_EQ(said.code, 0) << said.err;
-  for (const char* part : {"simulated on rtx-pro-5000-pcie5", "rank", "vs best", "serial",
+  for (const char* part : {"simulated on rtx-pro-5000-pcie5", "place", "vs best", "serial",
                            "+ pull order", "Written: s/report.html"}) {
     EXPECT_NE(said.out.find(part), std::string::npos) << said.out << "lacks " << part;
   }
