@@ -120,7 +120,9 @@ TEST_F(Browser, ShowButtonsKeysLegendAndThemeWork) {
   const std::string act =
       "<script>const seen = () => document.querySelector('.readout').textContent;"
       "setTimeout(() => document.querySelector('#waits button.show').click(), 300);"
-      "setTimeout(() => {"
+      "let tries = 0;"
+      "const next = () => {"
+      "if (seen().startsWith('0.00') && ++tries < 30) { setTimeout(next, 100); return; }"
       "document.body.dataset.shown = seen();"
       "document.querySelector('#timeline-box .view').dispatchEvent(new KeyboardEvent('keydown', "
       "{key: '+'}));"
@@ -129,8 +131,9 @@ TEST_F(Browser, ShowButtonsKeysLegendAndThemeWork) {
       "axis.selectedIndex = 2;"
       "axis.dispatchEvent(new Event('change'));"
       "document.getElementById('theme').click();"
-      "}, 900);"
-      "setTimeout(() => { document.body.dataset.zoomed = seen(); }, 1800);</script>";
+      "setTimeout(() => { document.body.dataset.zoomed = seen(); }, 900);"
+      "};"
+      "setTimeout(next, 900);</script>";
   page.insert(page.rfind("</body>"), act);
   const Loaded loaded = load(program_, page, "");
   EXPECT_EQ(loaded.log.find("CONSOLE"), std::string::npos) << loaded.log;
