@@ -183,7 +183,7 @@ std::string LayerRunner::abandon() {
       FUSESCOPE_CUDA(cudaDeviceSynchronize());
     });
   }
-  const std::string reported = failure();
+  std::string reported = failure();
   attempt([&] { memory_.reset_protocol(); });
   return reported;
 }
