@@ -27,6 +27,7 @@ struct RunRequest {
   double target_rel_ci = 0.005;  // stop sampling once the median's interval is that narrow
   double max_seconds = 3;
   std::uint64_t seed = 1;
+  int deadline_ms = 2000;  // cuda: of every wait on the device, 1 or more; sim: waits for nothing
   bool timeline = false;  // record one iteration
   std::string command;    // recorded as the timeline's origin
 };
