@@ -28,8 +28,8 @@ struct RunRequest {
   double max_seconds = 3;
   std::uint64_t seed = 1;
   int deadline_ms = 2000;  // cuda: of every wait on the device, 1 or more; sim: waits for nothing
-  bool timeline = false;  // record one iteration
-  std::string command;    // recorded as the timeline's origin
+  bool timeline = false;   // record one iteration
+  std::string command;     // recorded as the timeline's origin
 };
 
 struct RunResult {
