@@ -171,6 +171,8 @@ class JobRunner {
     // Orders all rows of the chunk, of this and of the other jobs, before the receiver's acquire of
     // the watermark.
     __threadfence_system();
+    if (to == layer_.faults.lost_watermark)
+      return;
     raise_flag(layer_.shared[to].flags->watermark[layer_.rank][chunk], layer_.counters->iteration);
   }
 

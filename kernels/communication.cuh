@@ -66,8 +66,10 @@ struct Communication {
     const bool paced = layer.ns_per_byte > 0 && source != layer.rank;
     const std::uint64_t through =
         paced ? book_link(layer.counters->pull_free_ns, layer.row_bytes(), layer.ns_per_byte) : 0;
-    start_load(row, layer.shared[source].tokens + static_cast<std::int64_t>(t) * layer.hidden,
-               layer.row_bytes(), landed);
+    if (token != layer.faults.lost_pull) {
+      start_load(row, layer.shared[source].tokens + static_cast<std::int64_t>(t) * layer.hidden,
+                 layer.row_bytes(), landed);
+    }
     if (!wait_landed(layer.guard, token, landed, parity))
       return false;
     if (paced)

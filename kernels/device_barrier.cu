@@ -9,7 +9,7 @@ namespace {
 __device__ bool meet(const LayerArgs& layer, Wait what, std::uint64_t (Flags::*flags)[kMaxRanks],
                      std::uint64_t target, Part part) {
   const int r = static_cast<int>(threadIdx.x);
-  if (part.arrive) {
+  if (part.arrive && !layer.faults.loses(what)) {
     // Orders what this rank wrote in earlier kernels (its tokens) or read in them (its planes, the
     // peers' tokens) before the peers' acquire of the flag.
     __threadfence_system();

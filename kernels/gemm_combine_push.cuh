@@ -18,7 +18,9 @@ static_assert(kJoinBarrier != kGemmBarrier && kFirstJobBarrier + kJobGroups <= 1
 struct DoneSignal {
   const LayerArgs& layer;
 
-  __device__ void done(int row_block, int) const {
+  __device__ void done(int row_block, int n_tile) const {
+    if (row_block == layer.faults.lost_tile && n_tile == 0)
+      return;
     // Orders the tile's stores, complete before this call, before a job's acquire of the counter.
     GpuAtomic<std::uint32_t>(layer.done[row_block]).fetch_add(1, cuda::memory_order_release);
   }
@@ -42,7 +44,7 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
   const int block = static_cast<int>(blockIdx.x);
   if (block < args.compute_blocks) {
     const SmClock clock(args.layer.clock);
-    if (args.announces_residency && threadIdx.x == 0) {
+    if (args.announces_residency && threadIdx.x == 0 && block != args.layer.faults.lost_residency) {
       GpuAtomic<std::uint32_t>(args.layer.counters->resident)
           .fetch_add(1, cuda::memory_order_relaxed);
     }

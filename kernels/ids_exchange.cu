@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kThreads)
     copy_words(reinterpret_cast<std::uint32_t*>(to.weights + first),
                reinterpret_cast<const std::uint32_t*>(layer.own_weights), words);
     __syncthreads();
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0 && !layer.faults.loses(Wait::ids)) {
       // Orders the block's stores, joined by the barrier above, before the peer's acquire of the flag.
       __threadfence_system();
       raise_flag(to.flags->ids[layer.rank], iteration);

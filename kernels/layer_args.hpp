@@ -84,10 +84,22 @@ struct Delays {
   std::int32_t token = -1;
 };
 
-// Faults that the tests inject: what the bounded waits must turn into a diagnosis.
+// Faults that the tests inject: signals that this rank does not give, for the bounded waits to turn
+// into a diagnosis. -1 = none.
 struct Faults {
-  std::int32_t lost_arrival = -1;  // this token's first arrival is not counted
-  std::int32_t lost_push = -1;     // this token's push is not counted
+  std::int32_t lost_flag = -1;       // a Wait, as a number: ids, barrier or start; to all ranks
+  std::int32_t lost_pull = -1;       // this token's row is not fetched
+  std::int32_t lost_arrival = -1;    // this token's first arrival is not counted
+  std::int32_t lost_tile = -1;       // this row block's first tile is not signalled
+  std::int32_t lost_residency = -1;  // this block does not announce itself
+  std::int32_t lost_push = -1;       // this token's push is not counted
+  std::int32_t lost_watermark = -1;  // this receiver's watermark is not raised
+
+#ifdef __CUDACC__
+  __device__ bool loses(Wait flag) const {
+    return lost_flag == static_cast<std::int32_t>(flag);
+  }
+#endif
 };
 
 struct LayerArgs {

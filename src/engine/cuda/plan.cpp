@@ -123,7 +123,9 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
   RankPlan plan;
   plan.layer = m.args;
   plan.layer.delays = delays_of(config.inject);
-  plan.layer.faults = {faults.lost_arrival, faults.lost_push};
+  if (rank == faults.rank) {
+    plan.layer.faults = faults.lost;
+  }
   plan.layer.ns_per_byte = config.link_gbps > 0 ? 1.0 / config.link_gbps : 0.0;
   plan_gemms(plan, memory, config);
 

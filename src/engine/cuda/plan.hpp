@@ -14,9 +14,9 @@ namespace fusescope::engine::cuda {
 
 // Faults that tests inject. Not part of a config: no user wants them.
 struct Faults {
-  int lost_arrival = -1;  // token whose first arrival is not counted
-  int lost_push = -1;     // token whose push is not counted
-  int dead_rank = -1;     // rank that does not take part in the iteration
+  kernels::Faults lost = {};  // signals that are not given ...
+  int rank = -1;              // ... by this rank; -1 = by no rank
+  int dead_rank = -1;         // rank that does not take part in the iteration
 };
 
 struct RankPlan {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -126,6 +127,39 @@ inline Problem make_test_problem(const Shape& shape, const std::string& routing,
     spec.path = write_skewed_npy(shape, seed);
   }
   return make_problem(shape, spec);
+}
+
+// All ranks' outputs, each [T, H] bf16.
+struct Outputs {
+  int hidden = 0;
+  std::vector<std::vector<kernels::Bf16>> by_rank;
+};
+
+inline Outputs read_outputs(LayerRunner& runner) {
+  Outputs outputs;
+  outputs.hidden = runner.memory().shape().hidden;
+  for (int r = 0; r < runner.memory().ranks(); ++r) {
+    outputs.by_rank.push_back(runner.memory().read_output(r));
+  }
+  return outputs;
+}
+
+// "" if they are bitwise equal, else the first element that is not.
+inline std::string first_difference(const Outputs& expected, const Outputs& found) {
+  for (std::size_t r = 0; r < expected.by_rank.size(); ++r) {
+    const auto& a = expected.by_rank[r];
+    const auto& b = found.by_rank.at(r);
+    const auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    if (at != a.end()) {
+      const auto index = static_cast<int>(at - a.begin());
+      char text[128];
+      std::snprintf(text, sizeof(text), "rank %d token %d column %d: 0x%04x and 0x%04x",
+                    static_cast<int>(r), index / expected.hidden, index % expected.hidden,
+                    static_cast<unsigned>(*at), static_cast<unsigned>(*other));
+      return text;
+    }
+  }
+  return "";
 }
 
 // Poisoned buffers, one iteration, the error against the reference.
