@@ -24,10 +24,22 @@ class InputError : public std::runtime_error {
   Parts parts_;
 };
 
-// A check that ran and failed (exit code 1): wrong output, broken invariant, protocol violation.
+// A check that ran and failed (exit code 1). Whoever catches it can tell what failed without reading the
+// text: a trial log's verdict depends on it.
 class CheckFailure : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  enum class Kind {
+    broken_rule,  // an invariant or a protocol that does not hold, a result that cannot be right
+    wrong_output,  // the layer ran to its end, and its outputs are not the reference's, or not repeatable
+    aborted,  // a launch did not end: a wait was given up at its deadline
+  };
+
+  explicit CheckFailure(const std::string& what, Kind kind = Kind::broken_rule)
+      : std::runtime_error(what), kind_(kind) {}
+  Kind kind() const { return kind_; }
+
+ private:
+  Kind kind_;
 };
 
 }  // namespace fusescope

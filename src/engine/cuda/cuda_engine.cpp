@@ -116,7 +116,8 @@ class CudaEngine : public Engine {
       throw CheckFailure(
           fmt::format("wrong outputs: relative error {:.2e} against the reference, at most {:.0e} "
                       "is right ({})",
-                      error, kMaxRelativeError, describe(checked)));
+                      error, kMaxRelativeError, describe(checked)),
+          CheckFailure::Kind::wrong_output);
     }
     if (checked != request.config) {
       runner.configure(request.config);
@@ -139,8 +140,9 @@ class CudaEngine : public Engine {
     }
     // Every sum has a fixed order: the last iteration's outputs are the checked ones, bit by bit.
     if (request.config.study == Study::full && runner.output_checksum() != before) {
-      throw CheckFailure("outputs changed between repeated iterations (" +
-                         describe(request.config) + ")");
+      throw CheckFailure(
+          "outputs changed between repeated iterations (" + describe(request.config) + ")",
+          CheckFailure::Kind::wrong_output);
     }
     return samples;
   }

@@ -205,7 +205,7 @@ std::string LayerRunner::failure() const {
 void LayerRunner::check_health() {
   if (const std::string reported = failure(); !reported.empty()) {
     memory_.reset_protocol();
-    throw CheckFailure("the launch was aborted: " + reported);
+    throw CheckFailure("the launch was aborted: " + reported, CheckFailure::Kind::aborted);
   }
 }
 

@@ -108,8 +108,10 @@ void Scheduler::run() {
     }
   }
   if (!roots_.empty()) {
-    throw CheckFailure("the simulation is stuck at " + std::to_string(now_) + " ns: " +
-                       std::to_string(roots_.size()) + " blocks wait for what nobody will signal");
+    const std::string where = "the simulation is stuck at " + std::to_string(now_) + " ns: ";
+    throw CheckFailure(
+        where + std::to_string(roots_.size()) + " blocks wait for what nobody will signal",
+        CheckFailure::Kind::aborted);
   }
 }
 
