@@ -118,19 +118,19 @@ __device__ double sum_over_block(double value) {
   return total;
 }
 
+// Block: one row.
 __global__ void __launch_bounds__(kThreads)
     compare_kernel(const Bf16* found, const __grid_constant__ Parts expected, int parts,
-                   std::int64_t count, Difference* out) {
+                   int columns, RowDifference* out) {
   double error = 0;
   double norm = 0;
   double bad = 0;
-  const auto stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count;
-       i += stride) {
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * columns;
+  for (int column = static_cast<int>(threadIdx.x); column < columns; column += kThreads) {
     double reference = 0;
     for (int p = 0; p < parts; ++p)
-      reference += static_cast<double>(expected.at[p][i]);
-    const double value = static_cast<double>(widen(found[i]));
+      reference += static_cast<double>(expected.at[p][first + column]);
+    const double value = static_cast<double>(widen(found[first + column]));
     if (isfinite(value)) {
       error += (value - reference) * (value - reference);
     } else {
@@ -141,12 +141,8 @@ __global__ void __launch_bounds__(kThreads)
   error = sum_over_block(error);
   norm = sum_over_block(norm);
   bad = sum_over_block(bad);
-  if (threadIdx.x == 0) {
-    atomicAdd(&out->squared_error, error);
-    atomicAdd(&out->squared_norm, norm);
-    atomicAdd(reinterpret_cast<unsigned long long*>(&out->not_finite),
-              static_cast<unsigned long long>(bad));
-  }
+  if (threadIdx.x == 0)
+    out[blockIdx.x] = {error, norm, static_cast<std::uint64_t>(bad)};
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -185,12 +181,13 @@ void launch_reference_layer(const ReferenceArgs& args, cudaStream_t stream) {
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 
-void launch_compare(const Bf16* found, const float* const* expected, int parts, std::int64_t count,
-                    Difference* out, cudaStream_t stream) {
+void launch_compare(const Bf16* found, const float* const* expected, int parts, int rows,
+                    int columns, RowDifference* out, cudaStream_t stream) {
   Parts all{};
   for (int p = 0; p < parts; ++p)
     all.at[p] = expected[p];
-  compare_kernel<<<fill_grid(count), kThreads, 0, stream>>>(found, all, parts, count, out);
+  compare_kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(found, all, parts, columns,
+                                                                       out);
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 

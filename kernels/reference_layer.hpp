@@ -27,18 +27,20 @@ struct ReferenceArgs {
 };
 void launch_reference_layer(const ReferenceArgs& args, cudaStream_t stream);
 
-// Sums over elements of (found - expected)^2 and expected^2, and how many found are not finite.
-struct Difference {
+// Of one row: sums over its elements of (found - expected)^2 and expected^2, and how many found are
+// not finite.
+struct RowDifference {
   double squared_error = 0;
   double squared_norm = 0;
   std::uint64_t not_finite = 0;
 };
-// `expected`: [parts][count], summed over parts in fp64. `out` is device memory, zeroed by the caller.
-void launch_compare(const Bf16* found, const float* const* expected, int parts, std::int64_t count,
-                    Difference* out, cudaStream_t stream);
+// `found`: [rows][columns]. `expected`: [parts][rows][columns], summed over parts in fp64. `out`:
+// [rows], device memory.
+void launch_compare(const Bf16* found, const float* const* expected, int parts, int rows,
+                    int columns, RowDifference* out, cudaStream_t stream);
 
-// FNV-like hash of a buffer that depends on every bit and its place; `out` is device memory, zeroed by
-// the caller.
+// Hash of a buffer that depends on every bit and its place; `out` is device memory, zeroed by the
+// caller.
 void launch_checksum(const Bf16* from, std::int64_t count, std::uint64_t* out, cudaStream_t stream);
 
 }  // namespace fusescope::kernels

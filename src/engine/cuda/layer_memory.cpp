@@ -44,8 +44,7 @@ std::size_t lay_out(RankMemory& m, const Shape& s, const TableSizes& sizes, char
   Layout layout(base);
   layout.place(m.gate_up_weights, 2LL * s.experts * i * h);
   layout.place(m.down_weights, s.experts * h * i);
-  Bf16* input = nullptr;
-  layout.place(input, own * h);
+  layout.place(m.own_input, own * h);
   layout.place(m.own_ids, own * s.topk);
   layout.place(m.own_weights, own * s.topk);
   layout.place(shared.flags, 1);
@@ -74,7 +73,7 @@ std::size_t lay_out(RankMemory& m, const Shape& s, const TableSizes& sizes, char
   layout.place(a.output, own * h);
   m.poison_bytes = layout.used() - before;
 
-  a.input = input;
+  a.input = m.own_input;
   a.own_ids = m.own_ids;
   a.own_weights = m.own_weights;
   // Rows of this rank in `all_tokens` are its shared tokens: the serial layer gathers around them.
@@ -105,6 +104,11 @@ void host_tables(HostSchedule& host, const Shape& shape, const TableSizes& sizes
   std::memset(host.memory.get(), 0, count.used());
 }
 
+// Random streams of a rank: 1 gate/up weights, 2 down weights, 3 input.
+std::uint64_t first_stream(std::uint64_t seed, int rank) {
+  return seed * 1000003 + static_cast<std::uint64_t>(rank) * 16;
+}
+
 template <class T>
 std::vector<T> read_back(const T* from, std::int64_t count) {
   std::vector<T> values(static_cast<std::size_t>(count));
@@ -126,16 +130,15 @@ LayerMemory::LayerMemory(const Problem& problem, std::vector<int> device_of_rank
     const RankMemory& m = rank(r);
     const std::int64_t h = shape_.hidden;
     const std::int64_t i = shape_.intermediate;
-    const std::uint64_t base = seed * 1000003 + static_cast<std::uint64_t>(r) * 16;
+    const std::uint64_t base = first_stream(seed, r);
     kernels::launch_random_bf16(m.gate_up_weights, 2LL * shape_.experts * i * h,
                                 1.0f / std::sqrt(static_cast<float>(h)), base + 1, nullptr);
     kernels::launch_random_bf16(m.down_weights, shape_.experts * h * i,
                                 1.0f / std::sqrt(static_cast<float>(i)), base + 2, nullptr);
-    kernels::launch_random_bf16(const_cast<Bf16*>(m.args.input), shape_.tokens_per_rank * h, 1.0f,
-                                base + 3, nullptr);
     FUSESCOPE_CUDA(cudaDeviceSynchronize());
   }
   connect();
+  set_input(seed);
   set_routing(problem.routing);
   poison();
   reset_protocol();
@@ -194,6 +197,19 @@ void LayerMemory::set_routing(const Routing& routing) {
     // A copy from pageable memory may return before it has reached the device.
     FUSESCOPE_CUDA(cudaDeviceSynchronize());
   }
+}
+
+void LayerMemory::set_input(std::uint64_t seed) {
+  for (const RankMemory& m : ranks_) {
+    const kernels::OnDevice on(m.device);
+    make_input(m.args.rank, seed, m.own_input);
+    FUSESCOPE_CUDA(cudaDeviceSynchronize());
+  }
+}
+
+void LayerMemory::make_input(int r, std::uint64_t seed, Bf16* to) const {
+  kernels::launch_random_bf16(to, static_cast<std::int64_t>(shape_.tokens_per_rank) * shape_.hidden,
+                              1.0f, first_stream(seed, r) + 3, nullptr);
 }
 
 void LayerMemory::poison() {

@@ -39,6 +39,7 @@ struct RankMemory {
   kernels::LayerArgs args;                   // pointers and sizes; knobs at rest
   kernels::Bf16* gate_up_weights = nullptr;  // [E, 2I, H]
   kernels::Bf16* down_weights = nullptr;     // [E, H, I]
+  kernels::Bf16* own_input = nullptr;        // [T, H]
   std::int32_t* own_ids = nullptr;           // [T, K]
   float* own_weights = nullptr;              // [T, K]
   void* table_workspace = nullptr;
@@ -62,6 +63,10 @@ class LayerMemory {
 
   // Replaces ids and weights; the shape stays. Blocks until they are there.
   void set_routing(const Routing& routing);
+  // Other random inputs, of all ranks. Blocks until they are there.
+  void set_input(std::uint64_t seed);
+  // What set_input(seed) gives this rank, [T, H], made on its device, which is the current one.
+  void make_input(int r, std::uint64_t seed, kernels::Bf16* to) const;
   // Fills every buffer that an iteration must write itself with NaN (tables: -1). Blocks.
   void poison();
   // After a launch was aborted: flags, counters and diagnoses as at the start. Blocks.

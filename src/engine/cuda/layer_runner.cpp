@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "base/error.hpp"
+#include "engine/cuda/staged_runs.hpp"
 #include "engine/cuda/verifier.hpp"
 
 namespace fusescope::engine::cuda {
@@ -34,13 +35,13 @@ std::vector<int> indices(const std::vector<Device>& devices) {
   return list;
 }
 
-// A step of clearing up after an error that is thrown on: this step's own is only told.
+// A step of clearing up, where an error may be on its way already: this step's own is only told.
 template <class Step>
 void attempt(Step step) {
   try {
     step();
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "fusescope: after a failed launch: %s\n", error.what());
+    std::fprintf(stderr, "fusescope: while clearing up: %s\n", error.what());
   }
 }
 
@@ -104,6 +105,15 @@ void LayerRunner::build_graphs() {
 }
 
 std::vector<std::vector<PhaseTime>> LayerRunner::time_phases() {
+  // However this ends, later iterations record nothing.
+  struct Unmark {
+    LayerRunner& runner;
+    ~Unmark() {
+      runner.marked_ = false;
+      attempt([&] { runner.build_graphs(); });
+    }
+  };
+  const Unmark unmark{*this};
   marked_ = true;
   build_graphs();
   run_once();
@@ -112,8 +122,6 @@ std::vector<std::vector<PhaseTime>> LayerRunner::time_phases() {
   for (const DeviceRun& run : runs_) {
     phases.push_back(run.marks.read());
   }
-  marked_ = false;
-  build_graphs();
   return phases;
 }
 
@@ -139,25 +147,55 @@ kernels::GraphExec LayerRunner::capture(DeviceRun& run, void (Iteration::*step)(
 
 void LayerRunner::launch(DeviceRun& run) {
   cudaStream_t stream = run.lane.main.get();
-  const Iteration iteration(memory_, config_, plans_, run.lane, marked_ ? &run.marks : nullptr);
+  const Iteration iteration(memory_, config_, plans_, run.lane, nullptr);
   iteration.enqueue_preparation();
   iteration.enqueue_start_line();
   FUSESCOPE_CUDA(cudaEventRecord(run.begin.get(), stream));
-  if (run.graph) {
-    FUSESCOPE_CUDA(cudaGraphLaunch(run.graph.get(), stream));
-  } else {
-    iteration.enqueue();
-  }
+  launch_iteration(run);
   FUSESCOPE_CUDA(cudaEventRecord(run.end.get(), stream));
   FUSESCOPE_CUDA(cudaStreamSynchronize(stream));
 }
 
+void LayerRunner::launch_iteration(DeviceRun& run) {
+  if (run.graph) {
+    FUSESCOPE_CUDA(cudaGraphLaunch(run.graph.get(), run.lane.main.get()));
+  } else {
+    Iteration(memory_, config_, plans_, run.lane, marked_ ? &run.marks : nullptr).enqueue();
+  }
+}
+
 Sample LayerRunner::run_once() {
+  on_lanes([this](DeviceRun& run) { launch(run); });
+  return read_sample();
+}
+
+// A stream orders each copy of its device between the iterations; the devices run as far apart as the
+// iteration's own barriers let them.
+void LayerRunner::run_back_to_back(const StagedRuns& staged) {
+  const Feed& last = staged.feed(staged.iterations() - 1);
+  on_lanes([&](DeviceRun& run) {
+    cudaStream_t stream = run.lane.main.get();
+    for (int i = 0; i < staged.iterations(); ++i) {
+      for (const int rank : run.lane.ranks) {
+        staged.enqueue_feed(rank, i, stream);
+      }
+      launch_iteration(run);
+      for (const int rank : run.lane.ranks) {
+        staged.enqueue_keep(rank, i, stream);
+      }
+    }
+    FUSESCOPE_CUDA(cudaStreamSynchronize(stream));
+  });
+  verifier_->set_routing(last.routing);
+}
+
+// `work` on the launch thread of every device that takes part, and then what the devices reported.
+void LayerRunner::on_lanes(const std::function<void(DeviceRun&)>& work) {
   try {
-    threads_->run([this](int i) {
+    threads_->run([&](int i) {
       DeviceRun& run = runs_[static_cast<std::size_t>(i)];
       if (!run.lane.ranks.empty()) {
-        launch(run);
+        work(run);
       }
     });
   } catch (const kernels::CudaError& error) {
@@ -170,7 +208,6 @@ Sample LayerRunner::run_once() {
     throw;
   }
   check_health();
-  return read_sample();
 }
 
 // After a launch failed: the devices may still be at work for one that did not, on this runner's
@@ -240,8 +277,17 @@ void LayerRunner::set_routing(const Routing& routing) {
   verifier_->set_routing(routing);
 }
 
+void LayerRunner::set_input(std::uint64_t seed) {
+  memory_.set_input(seed);
+  verifier_->forget_reference();
+}
+
+OutputError LayerRunner::output_error() {
+  return verifier_->output_error();
+}
+
 double LayerRunner::relative_error() {
-  return verifier_->relative_error();
+  return verifier_->output_error().relative;
 }
 
 std::uint64_t LayerRunner::output_checksum() {

@@ -2,6 +2,7 @@
 // One problem on its devices: runs iterations of any config, checks their outputs, times them.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +17,9 @@
 
 namespace fusescope::engine::cuda {
 
+class StagedRuns;
 class Verifier;
+struct OutputError;
 
 class LayerRunner {
  public:
@@ -40,15 +43,22 @@ class LayerRunner {
   // threw, a CudaError with the diagnoses that there are; after that a new runner is the way to go on.
   Sample run_once();
 
+  // All iterations of `staged`, with nothing of the host between them: no start line, no wait. Blocks
+  // until the last has ended; throws as run_once does, and the inputs are then those of some feed. The
+  // configured study must be `full`.
+  void run_back_to_back(const StagedRuns& staged);
+
   // The phases of one more iteration, by device in use, as the configured one runs them.
   std::vector<std::vector<PhaseTime>> time_phases();
 
   // Ids and weights of the next iterations; shape as before.
   void set_routing(const Routing& routing);
+  // Other random inputs of the next iterations.
+  void set_input(std::uint64_t seed);
 
-  // Relative error of the last iteration's outputs against the naive reference, over all ranks;
-  // infinity if any output is not finite.
-  double relative_error();
+  // Of the last iteration's outputs, against the naive reference.
+  OutputError output_error();
+  double relative_error();  // over all ranks; infinity if any output is not finite
   // The same 64 bits for bitwise equal outputs of all ranks.
   std::uint64_t output_checksum();
 
@@ -66,6 +76,8 @@ class LayerRunner {
   kernels::GraphExec capture(DeviceRun& run, void (Iteration::*step)() const) const;
   void build_graphs();
   void launch(DeviceRun& run);
+  void launch_iteration(DeviceRun& run);
+  void on_lanes(const std::function<void(DeviceRun&)>& work);
   std::string abandon();
   std::string failure() const;
   void check_health();

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/reference_layer.hpp"
-
 namespace fusescope::engine::cuda {
 namespace {
 
@@ -33,6 +31,14 @@ class Result {
  private:
   kernels::DeviceBlock block_;
 };
+
+// Of one row. A row of zeros may only be found as zeros.
+double relative(const kernels::RowDifference& row) {
+  if (row.not_finite > 0 || (row.squared_norm == 0 && row.squared_error > 0)) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return row.squared_norm == 0 ? 0 : std::sqrt(row.squared_error / row.squared_norm);
+}
 
 }  // namespace
 
@@ -91,31 +97,46 @@ void Verifier::compute_part(int rank) {
   FUSESCOPE_CUDA(cudaDeviceSynchronize());
 }
 
-double Verifier::relative_error() {
+OutputError Verifier::output_error() {
   if (!current_) {
     compute_reference();
   }
-  const Shape& s = memory_.shape();
-  const std::int64_t count = static_cast<std::int64_t>(s.tokens_per_rank) * s.hidden;
+  OutputError found;
   double error = 0;
   double norm = 0;
   for (int r = 0; r < memory_.ranks(); ++r) {
-    const kernels::OnDevice on(memory_.rank(r).device);
-    std::vector<const float*> expected;
-    for (const kernels::DeviceBlock& part : parts_) {
-      expected.push_back(static_cast<const float*>(part.get()) + r * count);
+    const std::vector<kernels::RowDifference> rows = compare(r);
+    for (std::size_t t = 0; t < rows.size(); ++t) {
+      const double off = relative(rows[t]);
+      if (off > found.worst_row) {
+        found.worst_row = off;
+        found.worst_rank = r;
+        found.worst_token = static_cast<int>(t);
+      }
+      error += rows[t].squared_error;
+      norm += rows[t].squared_norm;
     }
-    const Result<kernels::Difference> result;
-    kernels::launch_compare(memory_.rank(r).args.output, expected.data(),
-                            static_cast<int>(expected.size()), count, result.get(), nullptr);
-    const kernels::Difference difference = result.read();
-    if (difference.not_finite > 0) {
-      return std::numeric_limits<double>::infinity();
-    }
-    error += difference.squared_error;
-    norm += difference.squared_norm;
   }
-  return std::sqrt(error / norm);
+  found.relative = std::isinf(found.worst_row) ? found.worst_row : std::sqrt(error / norm);
+  return found;
+}
+
+std::vector<kernels::RowDifference> Verifier::compare(int rank) const {
+  const Shape& s = memory_.shape();
+  const kernels::OnDevice on(memory_.rank(rank).device);
+  const std::int64_t plane = static_cast<std::int64_t>(s.tokens_per_rank) * s.hidden;
+  std::vector<const float*> expected;
+  for (const kernels::DeviceBlock& part : parts_) {
+    expected.push_back(static_cast<const float*>(part.get()) + rank * plane);
+  }
+  std::vector<kernels::RowDifference> rows(static_cast<std::size_t>(s.tokens_per_rank));
+  const std::size_t bytes = rows.size() * sizeof(kernels::RowDifference);
+  const kernels::DeviceBlock on_device = kernels::allocate_device(bytes);
+  kernels::launch_compare(memory_.rank(rank).args.output, expected.data(),
+                          static_cast<int>(expected.size()), s.tokens_per_rank, s.hidden,
+                          static_cast<kernels::RowDifference*>(on_device.get()), nullptr);
+  FUSESCOPE_CUDA(cudaMemcpy(rows.data(), on_device.get(), bytes, cudaMemcpyDeviceToHost));
+  return rows;
 }
 
 std::uint64_t Verifier::checksum() const {
