@@ -1,0 +1,66 @@
+// What compute-sanitizer is run on: every kernel of the layer once or twice, on a shape so small that
+// the slowest of its tools is done in a minute. Right outputs are checked here too.
+#include "engine/cuda/cuda_test_support.hpp"
+
+namespace fusescope::engine::cuda::test {
+namespace {
+
+struct Form {
+  const char* name;
+  Config config;
+};
+
+std::vector<Form> forms() {
+  Config split;
+  Config fetch_first;
+  fetch_first.dispatch_comm_sms = 0;
+  fetch_first.watermark_chunks = 3;
+  fetch_first.slot_order = SlotOrder::rotate_from_self;
+  Config per_job;
+  per_job.combine = Combine::block_per_job;
+  per_job.all_hands = false;
+  per_job.graph = false;
+  Config fused_activation;
+  fused_activation.activation = Activation::fused;
+  fused_activation.tile = TileShape::m128n128;
+  fused_activation.all_hands = false;
+  fused_activation.schedule = ScheduleSite::host;
+  Config capped;
+  capped.link_gbps = 5;
+  Config serial;
+  serial.form = LayerForm::serial;
+  return {{"split", split},     {"fetch_first", fetch_first},
+          {"per_job", per_job}, {"fused_activation", fused_activation},
+          {"capped", capped},   {"serial", serial}};
+}
+
+class Sanitized : public testing::TestWithParam<Form> {};
+
+void run(int ranks, const std::vector<Device>& devices, const Config& config) {
+  const Problem problem = make_test_problem(make_shape(ranks, 33, 512, 4, 2, 64), "zipf", 5);
+  LayerRunner runner(problem, devices, {.seed = 9, .deadline_ns = kTestDeadlineNs});
+  ASSERT_EQ(checked_run(runner, config), "");
+  runner.run_once();  // on what the first one left
+  EXPECT_EQ(what_is_wrong(runner), "");
+}
+
+TEST_P(Sanitized, OneRank) {
+  FUSESCOPE_NEED_DEVICES(devices, 1);
+  run(1, devices, GetParam().config);
+}
+
+TEST_P(Sanitized, TwoRanksOnOneDevice) {
+  FUSESCOPE_NEED_DEVICES(devices, 1);
+  run(2, devices, GetParam().config);
+}
+
+TEST_P(Sanitized, TwoDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 2);
+  run(2, devices, GetParam().config);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, Sanitized, testing::ValuesIn(forms()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+}  // namespace
+}  // namespace fusescope::engine::cuda::test
