@@ -2,8 +2,12 @@
 
 The baseline of this report, run as it is, outside fusescope:
     python3 torch_layer.py --ranks 2 --tokens 1024 --out torch.json
-Shape defaults are seed-tp2's; routing is uniform at random. A sample is the mean of a batch of
-back-to-back iterations, of the slower rank.
+Shape defaults are seed-tp2's; routing is uniform at random, every expert of a token another one.
+
+A sample is one replay, timed as fusescope times an iteration: each GPU's stream is held until its host
+has enqueued everything that is timed; then all ranks meet (an all-reduce of one word); then, between two
+events on each rank, the graph runs. The sample is the slowest rank's. With --eager the same is done
+without a graph; its launches outlast any hold, so that its samples contain host time, as they should.
 """
 import argparse
 import json
@@ -14,6 +18,9 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 import torch.nn.functional as F
+
+HOLD_CYCLES = 1_000_000  # about half a millisecond: many times what a host needs to launch a graph
+WARMUP = 5
 
 
 def layer(x, ids, weights, w13, w2, ranks, experts):
@@ -43,12 +50,35 @@ def layer(x, ids, weights, w13, w2, ranks, experts):
     return out
 
 
+def time_replays(step, count, gate):
+    """Samples of this rank: [(us, SM clock in MHz during the hold before, host was late)]."""
+    word = torch.zeros(1, device="cuda")
+    hold, held, begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(4))
+    samples = []
+    for _ in range(WARMUP + count):
+        gate.wait()
+        started = time.perf_counter()
+        torch.cuda._sleep(HOLD_CYCLES // 10)  # under which the hold itself is enqueued
+        hold.record()
+        torch.cuda._sleep(HOLD_CYCLES)
+        held.record()
+        dist.all_reduce(word)
+        begin.record()
+        step()
+        end.record()
+        enqueued = time.perf_counter() - started
+        torch.cuda.synchronize()
+        held_us = 1e3 * hold.elapsed_time(held)
+        samples.append((1e3 * begin.elapsed_time(end), HOLD_CYCLES / held_us, 1e6 * enqueued > held_us))
+    return samples[WARMUP:]
+
+
 def worker(rank, args, gate, results):
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29511")
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port))
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", rank=rank, world_size=args.ranks,
                             device_id=torch.device("cuda", rank))
-    generator = torch.Generator("cuda").manual_seed(rank)
+    generator = torch.Generator("cuda").manual_seed(rank + args.ranks * args.seed)
 
     def say(what):
         if rank == 0:
@@ -82,47 +112,57 @@ def worker(rank, args, gate, results):
     torch.cuda.synchronize()
     say("graph captured")
 
-    def times(step):
-        samples = []
-        for _ in range(args.samples + 3):
-            gate.wait()
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            for _ in range(args.batch):  # back to back: the ranks' starts are not waited for
-                step()
-            end.record()
-            torch.cuda.synchronize()
-            samples.append(1e3 * begin.elapsed_time(end) / args.batch)
-        return samples[3:]
-
-    graphed = times(graph.replay)
+    timed = {"graph": time_replays(graph.replay, args.samples, gate)}
     say("graph timed")
-    results.put((graphed, times(run)))
-    say("eager timed")
+    if args.eager:
+        timed["eager"] = time_replays(run, args.samples, gate)
+        say("eager timed")
+    results.put(timed)
     gate.wait()
     os._exit(0)  # NCCL's teardown behind a captured graph can take long, and there is nothing to save
+
+
+def summarise(by_rank):
+    """Of one way to run: samples by rank -> what the report holds."""
+    wall = [max(us for us, _, _ in ranks) for ranks in zip(*by_rank)]
+    clock = sorted(mhz for samples in by_rank for _, mhz, _ in samples)
+    ordered = sorted(wall)
+
+    def at(share):
+        return round(ordered[int(share * (len(ordered) - 1) + 0.5)], 2)
+
+    return {"median_us": at(0.5), "p10_us": at(0.1), "p90_us": at(0.9),
+            "sm_clock_mhz": round(clock[len(clock) // 2], 1),
+            "host_late": sum(any(late for _, _, late in ranks) for ranks in zip(*by_rank)),
+            "wall_us": [round(us, 2) for us in wall]}
 
 
 def main():
     parser = argparse.ArgumentParser()
     for name, value in dict(ranks=2, tokens=1024, hidden=4096, experts=64, topk=8, inter=768,
-                            samples=30, batch=10).items():
+                            samples=40, seed=1, port=29511).items():
         parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--eager", action="store_true", help="time it without a graph, too")
     parser.add_argument("--out", default="")
     args = parser.parse_args()
     args.begun = time.monotonic()
     context = mp.get_context("spawn")
     gate, results = context.Barrier(args.ranks), context.SimpleQueue()
-    mp.spawn(worker, (args, gate, results), nprocs=args.ranks)
-    by_rank = [results.get() for _ in range(args.ranks)]
-    report = {name: [max(samples) for samples in zip(*(of_rank[i] for of_rank in by_rank))]
-              for i, name in enumerate(("graph_us", "eager_us"))}
-    for name in ("graph_us", "eager_us"):
-        ordered = sorted(report[name])
-        print(f"torch {torch.__version__} {name}: median {ordered[len(ordered) // 2]:.1f}"
-              f" p10 {ordered[len(ordered) // 10]:.1f} p90 {ordered[len(ordered) * 9 // 10]:.1f}")
-    report["torch"] = torch.__version__
-    report["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
+    workers = mp.spawn(worker, (args, gate, results), nprocs=args.ranks, join=False)
+    by_rank = []
+    while len(by_rank) < args.ranks:
+        if results.empty():
+            workers.join(timeout=0.1)  # raises what a worker raised
+        else:
+            by_rank.append(results.get())
+    while not workers.join():
+        pass
+    report = {"torch": torch.__version__, "nccl": ".".join(map(str, torch.cuda.nccl.version()))}
+    for name in by_rank[0]:
+        report[name] = summarise([timed[name] for timed in by_rank])
+        print("torch {} {name}: median {median_us} us, 10% to 90% {p10_us} to {p90_us}, SM clock "
+              "{sm_clock_mhz} MHz, host late in {host_late}".format(
+                  torch.__version__, name=name, **report[name]))
     if args.out:
         with open(args.out, "w") as file:
             json.dump(report, file)

@@ -12,9 +12,12 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <stdexcept>
 
+#include "base/version.hpp"
 #include "engine/cuda/devices.hpp"
 #include "engine/cuda/layer_runner.hpp"
+#include "engine/cuda/verifier.hpp"
 #include "layer/problem.hpp"
 
 namespace fusescope::engine::cuda {
@@ -23,7 +26,7 @@ namespace {
 struct TimedCase {
   std::string name;
   Config config;
-  double error = 0;
+  OutputError error;
   std::string failure;
   std::vector<double> wall_us;
   std::vector<double> clock_mhz;
@@ -72,10 +75,10 @@ void check(LayerRunner& runner, TimedCase& timed, const Problem& problem, const 
     runner.configure(whole);
     runner.memory().poison();
     runner.run_once();
-    timed.error = runner.relative_error();
+    timed.error = runner.output_error();
     timed.phases = runner.time_phases().front();
-    if (!(timed.error <= 6e-3)) {
-      timed.failure = fmt::format("wrong outputs: relative error {:.2e}", timed.error);
+    if (!(timed.error.relative <= 6e-3)) {
+      timed.failure = fmt::format("wrong outputs: relative error {:.2e}", timed.error.relative);
     }
   } catch (const std::exception& error) {
     timed.failure = error.what();
@@ -104,7 +107,7 @@ void print(const std::vector<TimedCase>& cases) {
     }
     fmt::print("{:<28} {:>9.1f} {:>9.1f} {:>9.1f} {:>9.2e} {:>8.0f} {:>6}\n", c.name,
                quantile(c.wall_us, 0.5), quantile(c.wall_us, 0.1), quantile(c.wall_us, 0.9),
-               c.error, quantile(c.clock_mhz, 0.5), c.wall_us.size());
+               c.error.relative, quantile(c.clock_mhz, 0.5), c.wall_us.size());
   }
   for (const TimedCase& c : cases) {
     fmt::print("{}:", c.name);
@@ -118,6 +121,7 @@ void print(const std::vector<TimedCase>& cases) {
 void write(const std::string& path, const Problem& problem, const std::vector<Device>& devices,
            const std::vector<TimedCase>& cases) {
   nlohmann::json file;
+  file["program"] = version_line();
   file["problem"] = describe(problem);
   file["device"] = fmt::format("{} x {}", devices.size(), devices.front().name);
   file["driver"] = driver_version();
@@ -129,15 +133,23 @@ void write(const std::string& path, const Problem& problem, const std::vector<De
     file["cases"].push_back({{"name", c.name},
                              {"config", describe(c.config)},
                              {"failure", c.failure},
-                             {"relative_error", c.error},
+                             {"relative_error", c.error.relative},
+                             {"worst_row_error", c.error.worst_row},
                              {"median_us", quantile(c.wall_us, 0.5)},
                              {"p10_us", quantile(c.wall_us, 0.1)},
                              {"p90_us", quantile(c.wall_us, 0.9)},
                              {"sm_clock_mhz", quantile(c.clock_mhz, 0.5)},
+                             {"sm_clock_p10_mhz", quantile(c.clock_mhz, 0.1)},
+                             {"sm_clock_p90_mhz", quantile(c.clock_mhz, 0.9)},
                              {"phases", phases},
                              {"wall_us", c.wall_us}});
   }
-  std::ofstream(path) << file.dump(1) << '\n';
+  std::ofstream out(path);
+  out << file.dump(1) << '\n';
+  out.close();
+  if (!out) {
+    throw std::runtime_error("could not write " + path);
+  }
 }
 
 int run(const Options& options) {
