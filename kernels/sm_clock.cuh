@@ -1,6 +1,6 @@
 #pragma once
 // Clock of the SM that block 0 runs on, over the kernel: cycles and nanoseconds at both ends. A
-// throttled GPU shows here.
+// throttled GPU shows here. Nothing is recorded where there is no stamp.
 
 #include <cstdint>
 
@@ -27,7 +27,9 @@ class SmClock {
   SmClock& operator=(const SmClock&) = delete;
 
  private:
-  __device__ bool records() const { return blockIdx.x == 0 && threadIdx.x == 0; }
+  __device__ bool records() const {
+    return stamp_ != nullptr && blockIdx.x == 0 && threadIdx.x == 0;
+  }
   ClockStamp* stamp_;
 };
 

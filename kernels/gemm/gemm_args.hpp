@@ -18,6 +18,8 @@
 
 namespace fusescope::kernels {
 
+struct ClockStamp;
+
 // Travels inside the kernel's one __grid_constant__ aggregate: the copy engine reads the tensor
 // maps through the parameter's address.
 struct GroupedGemmArgs {
@@ -31,6 +33,7 @@ struct GroupedGemmArgs {
   std::int32_t d_cols;       // columns of D
   std::int32_t up_offset;    // fused: first row of `up` in B (= N / 2)
   std::int32_t block_group;  // row blocks of one expert whose N tiles are interleaved, at least 1
+  ClockStamp* clock;         // the plain kernel's SM clock goes here; may be null
 };
 
 // Shapes and device pointers of one grouped GEMM.

@@ -3,6 +3,7 @@
 
 #include "gemm_launch.hpp"
 #include "grouped_gemm.cuh"
+#include "kernels/sm_clock.cuh"
 
 namespace fusescope::kernels {
 
@@ -10,6 +11,7 @@ template <int Index>
 __global__ void __launch_bounds__(kGemmThreads, 1)
     grouped_gemm_kernel(const __grid_constant__ GroupedGemmArgs args) {
   extern __shared__ __align__(1024) unsigned char dynamic_smem[];
+  const SmClock clock(args.clock);
   NoGate gate;
   NoSignal signal;
   NoProbe probe;

@@ -96,6 +96,10 @@ struct Names<TileShape> {
   static constexpr std::array<std::string_view, 2> kList = {"128x256", "128x128"};
 };
 template <>
+struct Names<Collectives> {
+  static constexpr std::array<std::string_view, 3> kList = {"auto", "nccl", "peer_copies"};
+};
+template <>
 struct Names<Study> {
   static constexpr std::array<std::string_view, 5> kList = {"full", "compute_all", "compute_split",
                                                             "gates_open", "ideal_order"};
@@ -226,6 +230,10 @@ std::span<const Knob> knobs() {
       knob<&Config::tile>("tile", "the GEMM's tile, rows x columns"),
       knob<&Config::schedule>("schedule", "where the schedule tables are built"),
       knob<&Config::graph>("graph", "replay the iteration as one CUDA graph per rank"),
+      knob<&Config::collectives>(
+          "collectives",
+          "form serial on GPUs: who gathers and reduces; auto is NCCL where it is found and every "
+          "rank has a GPU of its own"),
       knob<&Config::link_gbps>(
           "link_gbps", "pacing cap in GB/s per direction, to emulate a slower link; 0 = off"),
       knob<&Config::study>("study", "a counterfactual form of the layer, for the rungs"),

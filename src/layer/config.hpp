@@ -1,7 +1,7 @@
 #pragma once
 // The knobs of the layer (DESIGN: "Knobs"). A config says how a problem is run, never what it
 // computes: outputs are bitwise equal across configs, except that `activation` fused rounds to bf16 once
-// less. (`study` and `inject` are for measuring, not for outputs.)
+// less, and that the serial layer's reduce-scatter through NCCL rounds to bf16 after each of its additions. (`study` and `inject` are for measuring, not for outputs.)
 
 #include <cstdint>
 #include <span>
@@ -20,6 +20,7 @@ enum class Combine { dispenser, block_per_job };
 enum class Activation { separate, fused };
 enum class ScheduleSite { device, host };
 enum class TileShape { m128n256, m128n128 };
+enum class Collectives { automatic, nccl, peer_copies };
 
 // The counterfactual rungs (DESIGN: "Attribution", view 3): the same kernels with one cost taken
 // away.
@@ -56,7 +57,9 @@ struct Config {
   TileShape tile = TileShape::m128n256;
   ScheduleSite schedule = ScheduleSite::device;
   bool graph = true;
-  double link_gbps = 0;  // pacing cap per direction and GPU; 0 = the link as it is
+  Collectives collectives =
+      Collectives::automatic;  // serial layer only; NCCL takes one GPU per rank
+  double link_gbps = 0;        // pacing cap per direction and GPU; 0 = the link as it is
   Study study = Study::full;
   Inject inject;
   bool operator==(const Config&) const = default;

@@ -108,9 +108,17 @@ void Iteration::fused() const {
   }
 }
 
+// With NCCL there are no barriers: its all-gather reads this rank's rows on this rank alone, and its
+// reduce-scatter ends when every rank has combined its rows, so that no rank exchanges the ids of the next
+// iteration while another still reads these.
 void Iteration::serial() const {
+  const bool by_nccl = lane_.nccl != nullptr;
   exchange_and_schedule();
-  copy_in_between_barriers();
+  if (by_nccl) {
+    copy_in();
+  } else {
+    copy_in_between_barriers();
+  }
   each([&](int rank) { all_gather(rank); });
   mark(Kind::all_gather);
   each([&](int rank) { kernels::launch_scatter_rows(plan(rank).layer, lane_.main.get()); });
@@ -130,11 +138,15 @@ void Iteration::serial() const {
                                  lane_.main.get());
   });
   mark(Kind::gemm_2);
-  each([&](int rank) { kernels::launch_combine_rows(plan(rank).layer, lane_.main.get()); });
+  each([&](int rank) { combine_rows(rank); });
   mark(Kind::combine);
-  barrier(BarrierPoint::combined);
+  if (!by_nccl) {
+    barrier(BarrierPoint::combined);
+  }
   each([&](int rank) { reduce_scatter(rank); });
-  each([&](int rank) { kernels::launch_final_reduce(plan(rank).reduce, lane_.main.get()); });
+  if (!by_nccl) {
+    each([&](int rank) { kernels::launch_final_reduce(plan(rank).reduce, lane_.main.get()); });
+  }
   mark(Kind::reduce_scatter);
 }
 
@@ -186,10 +198,14 @@ void Iteration::barrier(BarrierPoint point) const {
   mark(Kind::barrier);
 }
 
-void Iteration::copy_in_between_barriers() const {
-  barrier(BarrierPoint::entry);
+void Iteration::copy_in() const {
   each([&](int rank) { kernels::launch_copy_in(plan(rank).layer, lane_.main.get()); });
   mark(Kind::copy_in);
+}
+
+void Iteration::copy_in_between_barriers() const {
+  barrier(BarrierPoint::entry);
+  copy_in();
   barrier(BarrierPoint::copied);
 }
 
@@ -230,12 +246,26 @@ void Iteration::final_reduce() const {
   mark(Kind::final_reduce);
 }
 
+// For NCCL the rank's own rows lie among the others. A row d of plane `rank` of what stands in for the
+// staging buffer is row rank * T + d of the combined rows.
+void Iteration::combine_rows(int rank) const {
+  kernels::LayerArgs layer = plan(rank).layer;
+  if (lane_.nccl != nullptr) {
+    layer.shared[rank].staging = layer.combined;
+  }
+  kernels::launch_combine_rows(layer, lane_.main.get());
+}
+
 // This rank's own rows are in place: copy-in writes them there.
 void Iteration::all_gather(int rank) const {
   const kernels::LayerArgs& a = plan(rank).layer;
   const std::int64_t plane = static_cast<std::int64_t>(a.tokens_per_rank) * a.hidden;
   pace(plan(rank));
-  for (int from = 0; from < a.ranks; ++from) {
+  if (lane_.nccl != nullptr) {
+    lane_.nccl->all_gather(rank, a.copy_in_to, a.all_tokens, static_cast<std::size_t>(plane),
+                           lane_.main.get());
+  }
+  for (int from = 0; from < a.ranks && lane_.nccl == nullptr; ++from) {
     if (from != rank) {
       copy(a.all_tokens + from * plane, a.shared[from].tokens, plane * 2, lane_.main.get());
     }
@@ -245,12 +275,16 @@ void Iteration::all_gather(int rank) const {
   }
 }
 
-// This rank's own plane is in place: combine writes it there.
+// NCCL writes the output. Else this rank's own plane is in place: combine writes it there.
 void Iteration::reduce_scatter(int rank) const {
   const kernels::LayerArgs& a = plan(rank).layer;
   const std::int64_t plane = static_cast<std::int64_t>(a.tokens_per_rank) * a.hidden;
   pace(plan(rank));
-  for (int from = 0; from < a.ranks; ++from) {
+  if (lane_.nccl != nullptr) {
+    lane_.nccl->reduce_scatter(rank, a.combined, a.output, static_cast<std::size_t>(plane),
+                               lane_.main.get());
+  }
+  for (int from = 0; from < a.ranks && lane_.nccl == nullptr; ++from) {
     if (from != rank) {
       copy(a.shared[rank].staging + from * plane, a.shared[from].partials + rank * plane, plane * 2,
            lane_.main.get());

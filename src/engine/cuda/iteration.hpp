@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "engine/cuda/collectives.hpp"
 #include "engine/cuda/layer_memory.hpp"
 #include "engine/cuda/phase_marks.hpp"
 #include "engine/cuda/plan.hpp"
@@ -26,6 +27,7 @@ struct Lane {
   kernels::Stream branch;
   kernels::CudaEvent fork;
   kernels::CudaEvent join;
+  const NcclCollectives* nccl = nullptr;  // of the serial layer; null = peer copies
 };
 
 class Iteration {
@@ -48,12 +50,14 @@ class Iteration {
   void exchange_and_schedule() const;
   void build_schedule() const;
   void build_schedule_on_host(int rank) const;
+  void copy_in() const;
   void copy_in_between_barriers() const;
   void barrier(kernels::BarrierPoint point) const;
   void dispatch_gemm() const;
   void activation() const;
   void gemm_combine_push() const;
   void final_reduce() const;
+  void combine_rows(int rank) const;
   void all_gather(int rank) const;
   void reduce_scatter(int rank) const;
   void pace(const RankPlan& plan) const;

@@ -1,8 +1,10 @@
 #include "engine/cuda/layer_runner.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <thread>
 
 #include "base/error.hpp"
 #include "engine/cuda/staged_runs.hpp"
@@ -49,7 +51,8 @@ void attempt(Step step) {
 
 LayerRunner::LayerRunner(const Problem& problem, const std::vector<Device>& devices,
                          Options options)
-    : devices_(with_peer_access(in_use(devices, devices_of_ranks(devices, problem.shape.ranks)))),
+    : deadline_ns_(options.deadline_ns),
+      devices_(with_peer_access(in_use(devices, devices_of_ranks(devices, problem.shape.ranks)))),
       memory_(problem, devices_of_ranks(devices, problem.shape.ranks), options.seed,
               options.deadline_ns),
       threads_(std::make_unique<LaunchThreads>(indices(devices_))),
@@ -78,6 +81,7 @@ void LayerRunner::configure(const Config& config, const Faults& faults) {
   }
   for (DeviceRun& run : runs_) {
     const kernels::OnDevice on(run.lane.device);
+    run.lane.nccl = config.form == LayerForm::serial ? nccl_ : nullptr;
     run.lane.ranks.clear();
     for (int r = 0; r < memory_.ranks(); ++r) {
       if (memory_.rank(r).device == run.lane.device && r != faults.dead_rank) {
@@ -90,9 +94,11 @@ void LayerRunner::configure(const Config& config, const Faults& faults) {
 
 // Every kernel is captured once before it first runs, with graphs or without, because that loads it:
 // loading may wait for the device, and must not wait behind a kernel that waits for a peer.
+//
+// On the launch threads, because NCCL may want all ranks' calls at once.
 void LayerRunner::build_graphs() {
-  for (DeviceRun& run : runs_) {
-    const kernels::OnDevice on(run.lane.device);
+  threads_->run([this](int i) {
+    DeviceRun& run = runs_[static_cast<std::size_t>(i)];
     run.graph.reset();
     capture(run, &Iteration::enqueue_preparation);
     capture(run, &Iteration::enqueue_start_line);
@@ -101,7 +107,7 @@ void LayerRunner::build_graphs() {
       FUSESCOPE_CUDA(cudaGraphUpload(graph.get(), run.lane.main.get()));
       run.graph = std::move(graph);
     }
-  }
+  });
 }
 
 std::vector<std::vector<PhaseTime>> LayerRunner::time_phases() {
@@ -153,7 +159,7 @@ void LayerRunner::launch(DeviceRun& run) {
   FUSESCOPE_CUDA(cudaEventRecord(run.begin.get(), stream));
   launch_iteration(run);
   FUSESCOPE_CUDA(cudaEventRecord(run.end.get(), stream));
-  FUSESCOPE_CUDA(cudaStreamSynchronize(stream));
+  await(run, 1);
 }
 
 void LayerRunner::launch_iteration(DeviceRun& run) {
@@ -162,6 +168,30 @@ void LayerRunner::launch_iteration(DeviceRun& run) {
   } else {
     Iteration(memory_, config_, plans_, run.lane, marked_ ? &run.marks : nullptr).enqueue();
   }
+}
+
+// Until what is on the stream has ended. The waits of the project's own kernels end by themselves; NCCL's
+// do not, when a peer has not come as far.
+void LayerRunner::await(DeviceRun& run, int iterations) {
+  cudaStream_t stream = run.lane.main.get();
+  if (run.lane.nccl != nullptr) {
+    const std::chrono::nanoseconds most(static_cast<std::int64_t>(deadline_ns_) * (2 + iterations));
+    const auto begin = std::chrono::steady_clock::now();
+    while (cudaStreamQuery(stream) == cudaErrorNotReady) {
+      if (std::chrono::steady_clock::now() - begin > most) {
+        run.graph.reset();  // NCCL ends when no graph holds its collectives
+        nccl_->abort();
+        FUSESCOPE_CUDA(cudaStreamSynchronize(stream));
+        throw CheckFailure("the launch was aborted: device " + std::to_string(run.lane.device) +
+                               " did not end within " + std::to_string(most.count() / 1'000'000) +
+                               " ms, in or before a collective of NCCL: is a peer missing?",
+                           CheckFailure::Kind::aborted);
+      }
+      std::this_thread::yield();
+    }
+    static_cast<void>(cudaGetLastError());  // "not ready" is no error to carry on
+  }
+  FUSESCOPE_CUDA(cudaStreamSynchronize(stream));
 }
 
 Sample LayerRunner::run_once() {
@@ -184,7 +214,7 @@ void LayerRunner::run_back_to_back(const StagedRuns& staged) {
         staged.enqueue_keep(rank, i, stream);
       }
     }
-    FUSESCOPE_CUDA(cudaStreamSynchronize(stream));
+    await(run, staged.iterations());
   });
   verifier_->set_routing(last.routing);
 }
@@ -259,11 +289,9 @@ Sample LayerRunner::read_sample() const {
     FUSESCOPE_CUDA(cudaEventElapsedTime(&ms, run.begin.get(), run.end.get()));
     for (const int r : run.lane.ranks) {
       sample.rank_wall_us[static_cast<std::size_t>(r)] = 1e3 * static_cast<double>(ms);
-      if (config_.form == LayerForm::fused) {
-        for (const kernels::ClockStamp& stamp : memory_.rank(r).words->clock) {
-          cycles += static_cast<double>(stamp.end_cycles - stamp.begin_cycles);
-          ns += static_cast<double>(stamp.end_ns - stamp.begin_ns);
-        }
+      for (const kernels::ClockStamp& stamp : memory_.rank(r).words->clock) {
+        cycles += static_cast<double>(stamp.end_cycles - stamp.begin_cycles);
+        ns += static_cast<double>(stamp.end_ns - stamp.begin_ns);
       }
     }
   }

@@ -35,6 +35,11 @@ class LayerRunner {
   LayerRunner(const LayerRunner&) = delete;
   LayerRunner& operator=(const LayerRunner&) = delete;
 
+  // Who gathers and reduces for the serial layer, from the next `configure` on; null = peer copies.
+  // It takes one device per rank: those in use, in the order of the ranks. After an aborted launch it may
+  // itself be aborted: then this runner is not to go on with it.
+  void use_nccl(NcclCollectives* nccl) { nccl_ = nccl; }
+
   // Makes `config` the one that runs; builds its graphs if it wants graphs. The config must be legal.
   void configure(const Config& config, const Faults& faults = {});
 
@@ -77,12 +82,15 @@ class LayerRunner {
   void build_graphs();
   void launch(DeviceRun& run);
   void launch_iteration(DeviceRun& run);
+  void await(DeviceRun& run, int iterations);
   void on_lanes(const std::function<void(DeviceRun&)>& work);
   std::string abandon();
   std::string failure() const;
   void check_health();
   Sample read_sample() const;
 
+  NcclCollectives* nccl_ = nullptr;
+  std::uint64_t deadline_ns_ = 0;
   std::vector<Device> devices_;  // those in use
   LayerMemory memory_;
   Config config_;

@@ -97,6 +97,7 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   one.d = config.activation == Activation::fused ? plan.layer.act : plan.layer.gate_up;
   one.expert_rows = plan.layer.expert_rows;
   plan.dispatch.gemm = make_grouped_gemm_args(one, plan.dispatch_variant);
+  plan.dispatch.gemm.clock = &m.words->clock[0];
 
   plan.combine_variant = variant_of(config.tile, Epilogue::kStore);
   GroupedGemmDesc two = desc_2(memory.shape(), rows);
@@ -105,6 +106,7 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   two.d = plan.layer.partial;
   two.expert_rows = plan.layer.expert_rows;
   plan.combine.gemm = make_grouped_gemm_args(two, plan.combine_variant);
+  plan.combine.gemm.clock = &m.words->clock[1];
 }
 
 }  // namespace
