@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "kernels/reference_layer.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 
 using kernels::Bf16;
 
-// Lays arrays out one behind the other; first to count, then to hand out.
+// Lays arrays of the host out one behind the other; first to count, then to hand out.
 class Layout {
  public:
   explicit Layout(char* base) : base_(base) {}
@@ -24,15 +25,25 @@ class Layout {
     used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
   std::size_t used() const { return used_; }
-  char* here() const { return base_ == nullptr ? nullptr : base_ + used_; }
 
  private:
+  char* here() const { return base_ == nullptr ? nullptr : base_ + used_; }
+
   char* base_;
   std::size_t used_ = 0;
 };
 
-// Returns the bytes in use. With a null base the pointers are meaningless and only the size counts.
-std::size_t lay_out(RankMemory& m, const Shape& s, const TableSizes& sizes, char* base) {
+// Allocates an array on the current device, and keeps it with the rank.
+template <class T>
+void place(RankMemory& m, T*& pointer, std::int64_t count) {
+  DeviceArray array;
+  array.bytes = static_cast<std::size_t>(count) * sizeof(T);
+  array.block = kernels::allocate_device(array.bytes);
+  pointer = static_cast<T*>(array.block.get());
+  m.arrays.push_back(std::move(array));
+}
+
+void allocate_arrays(RankMemory& m, const Shape& s, const TableSizes& sizes) {
   kernels::LayerArgs& a = m.args;
   kernels::Shared& shared = a.shared[a.rank];
   const std::int64_t h = s.hidden;
@@ -41,37 +52,34 @@ std::size_t lay_out(RankMemory& m, const Shape& s, const TableSizes& sizes, char
   const std::int64_t tokens = s.tokens();
   const std::int64_t own = s.tokens_per_rank;
 
-  Layout layout(base);
-  layout.place(m.gate_up_weights, 2LL * s.experts * i * h);
-  layout.place(m.down_weights, s.experts * h * i);
-  layout.place(m.own_input, own * h);
-  layout.place(m.own_ids, own * s.topk);
-  layout.place(m.own_weights, own * s.topk);
-  layout.place(shared.flags, 1);
-  layout.place(a.counters, 1);
+  place(m, m.gate_up_weights, 2LL * s.experts * i * h);
+  place(m, m.down_weights, s.experts * h * i);
+  place(m, m.own_input, own * h);
+  place(m, m.own_ids, own * s.topk);
+  place(m, m.own_weights, own * s.topk);
+  place(m, shared.flags, 1);
+  place(m, a.counters, 1);
   char* workspace = nullptr;
-  layout.place(workspace, static_cast<std::int64_t>(table_workspace_bytes(sizes)));
+  place(m, workspace, static_cast<std::int64_t>(table_workspace_bytes(sizes)));
 
-  m.poison_begin = layout.here();
-  const std::size_t before = layout.used();
-  layout.place(shared.ids, s.hits());
-  layout.place(shared.weights, s.hits());
-  layout.place(a.expert_rows, s.experts + 1);
-  layout.place(a.slots, s.hits());
-  layout.place(a.pull_order, tokens);
-  layout.place(a.job_order, tokens);
-  layout.place(a.slack, sizes.max_row_blocks());
-  layout.place(a.arrivals, sizes.max_row_blocks());
-  layout.place(a.done, sizes.max_row_blocks());
-  layout.place(a.gathered, rows * h);
-  layout.place(a.gate_up, rows * 2 * i);
-  layout.place(a.act, rows * i);
-  layout.place(a.partial, rows * h);
-  layout.place(a.all_tokens, tokens * h);
-  layout.place(a.combined, tokens * h);
-  layout.place(shared.staging, s.ranks * own * h);
-  layout.place(a.output, own * h);
-  m.poison_bytes = layout.used() - before;
+  m.first_work_array = m.arrays.size();
+  place(m, shared.ids, s.hits());
+  place(m, shared.weights, s.hits());
+  place(m, a.expert_rows, s.experts + 1);
+  place(m, a.slots, s.hits());
+  place(m, a.pull_order, tokens);
+  place(m, a.job_order, tokens);
+  place(m, a.slack, sizes.max_row_blocks());
+  place(m, a.arrivals, sizes.max_row_blocks());
+  place(m, a.done, sizes.max_row_blocks());
+  place(m, a.gathered, rows * h);
+  place(m, a.gate_up, rows * 2 * i);
+  place(m, a.act, rows * i);
+  place(m, a.partial, rows * h);
+  place(m, a.all_tokens, tokens * h);
+  place(m, a.combined, tokens * h);
+  place(m, shared.staging, s.ranks * own * h);
+  place(m, a.output, own * h);
 
   a.input = m.own_input;
   a.own_ids = m.own_ids;
@@ -81,7 +89,6 @@ std::size_t lay_out(RankMemory& m, const Shape& s, const TableSizes& sizes, char
   shared.tokens = a.copy_in_to;
   shared.partials = a.combined;
   m.table_workspace = workspace;
-  return layout.used();
 }
 
 void host_tables(HostSchedule& host, const Shape& shape, const TableSizes& sizes, int rank) {
@@ -140,7 +147,6 @@ LayerMemory::LayerMemory(const Problem& problem, std::vector<int> device_of_rank
   connect();
   set_input(seed);
   set_routing(problem.routing);
-  poison();
   reset_protocol();
 }
 
@@ -157,8 +163,7 @@ void LayerMemory::allocate(int r, std::uint64_t deadline_ns) {
   a.intermediate = shape_.intermediate;
   a.row_blocks_capacity = sizes_.max_row_blocks();
 
-  m.block = kernels::allocate_device(lay_out(m, shape_, sizes_, nullptr));
-  lay_out(m, shape_, sizes_, static_cast<char*>(m.block.get()));
+  allocate_arrays(m, shape_, sizes_);
 
   m.host_block = kernels::allocate_host(sizeof(HostWords));
   m.words = new (m.host_block.get()) HostWords{};
@@ -215,7 +220,9 @@ void LayerMemory::make_input(int r, std::uint64_t seed, Bf16* to) const {
 void LayerMemory::poison() {
   for (const RankMemory& m : ranks_) {
     const kernels::OnDevice on(m.device);
-    FUSESCOPE_CUDA(cudaMemset(m.poison_begin, 0xFF, m.poison_bytes));
+    for (std::size_t i = m.first_work_array; i < m.arrays.size(); ++i) {
+      FUSESCOPE_CUDA(cudaMemset(m.arrays[i].block.get(), 0xFF, m.arrays[i].bytes));
+    }
     FUSESCOPE_CUDA(cudaDeviceSynchronize());
   }
 }

@@ -1,7 +1,8 @@
 #pragma once
-// All memory of one problem: per rank one block of device memory for weights, inputs, tables,
-// activations, flags and counters; and the page-locked words that the device reports to. Allocated
-// once, reused by every iteration of every config.
+// All memory of one problem: per rank the weights, inputs, tables, activations, flags and counters on
+// its device; and the page-locked words that the device reports to. Allocated once, reused by every
+// iteration of every config. Every array is an allocation of its own, so that tools that check accesses
+// know where each one ends.
 
 #include <cstdint>
 #include <memory>
@@ -32,9 +33,15 @@ struct HostSchedule {
   std::string error;            // what the build threw, if it did
 };
 
+struct DeviceArray {
+  kernels::DeviceBlock block;
+  std::size_t bytes = 0;
+};
+
 struct RankMemory {
   int device = 0;
-  kernels::DeviceBlock block;
+  std::vector<DeviceArray> arrays;
+  std::size_t first_work_array = 0;  // from here on: what every iteration writes before it reads
   kernels::HostBlock host_block;
   kernels::LayerArgs args;                   // pointers and sizes; knobs at rest
   kernels::Bf16* gate_up_weights = nullptr;  // [E, 2I, H]
@@ -43,15 +50,14 @@ struct RankMemory {
   std::int32_t* own_ids = nullptr;           // [T, K]
   float* own_weights = nullptr;              // [T, K]
   void* table_workspace = nullptr;
-  char* poison_begin = nullptr;  // buffers that every iteration writes before it reads
-  std::size_t poison_bytes = 0;
   HostWords* words = nullptr;
   std::unique_ptr<HostSchedule> host_schedule;
 };
 
 class LayerMemory {
  public:
-  // Fills weights and inputs with random values from `seed`. `device_of_rank` has one entry per rank.
+  // Fills weights and inputs with random values from `seed`; what iterations write stays as it comes.
+  // `device_of_rank` has one entry per rank.
   // Throws CudaError, e.g. when the memory does not suffice.
   LayerMemory(const Problem& problem, std::vector<int> device_of_rank, std::uint64_t seed,
               std::uint64_t deadline_ns);

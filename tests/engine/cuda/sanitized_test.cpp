@@ -34,29 +34,42 @@ std::vector<Form> forms() {
           {"capped", capped},   {"serial", serial}};
 }
 
-class Sanitized : public testing::TestWithParam<Form> {};
+enum class Memory { poisoned, as_it_comes };
 
-void run(int ranks, const std::vector<Device>& devices, const Config& config) {
+void run(int ranks, const std::vector<Device>& devices, const Config& config, Memory memory) {
   const Problem problem = make_test_problem(make_shape(ranks, 33, 512, 4, 2, 64), "zipf", 5);
   LayerRunner runner(problem, devices, {.seed = 9, .deadline_ns = kTestDeadlineNs});
-  ASSERT_EQ(checked_run(runner, config), "");
+  runner.configure(config);
+  if (memory == Memory::poisoned) {
+    runner.memory().poison();
+  }
+  runner.run_once();
+  ASSERT_EQ(what_is_wrong(runner), "");
   runner.run_once();  // on what the first one left
   EXPECT_EQ(what_is_wrong(runner), "");
 }
 
+class Sanitized : public testing::TestWithParam<Form> {};
+
 TEST_P(Sanitized, OneRank) {
   FUSESCOPE_NEED_DEVICES(devices, 1);
-  run(1, devices, GetParam().config);
+  run(1, devices, GetParam().config, Memory::poisoned);
 }
 
 TEST_P(Sanitized, TwoRanksOnOneDevice) {
   FUSESCOPE_NEED_DEVICES(devices, 1);
-  run(2, devices, GetParam().config);
+  run(2, devices, GetParam().config, Memory::poisoned);
 }
 
 TEST_P(Sanitized, TwoDevices) {
   FUSESCOPE_NEED_DEVICES(devices, 2);
-  run(2, devices, GetParam().config);
+  run(2, devices, GetParam().config, Memory::poisoned);
+}
+
+// For initcheck: poison counts as initialised.
+TEST_P(Sanitized, FreshMemory) {
+  FUSESCOPE_NEED_DEVICES(devices, 1);
+  run(2, devices, GetParam().config, Memory::as_it_comes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Sanitized, testing::ValuesIn(forms()),
