@@ -96,10 +96,14 @@ __device__ inline void raise_flag(std::uint64_t& flag, std::uint64_t value) {
   SystemAtomic<std::uint64_t>(flag).store(value, cuda::memory_order_release);
 }
 
-// Spins for a known time: injected delays and pacing.
-__device__ inline void spin_until(std::uint64_t ns) {
-  while (now_ns() < ns) {
-  }
+// Until the clock says `ns`: injected delays and pacing. Bounded like any other wait; which delays and
+// caps stay far below the deadline is a rule for the host.
+__device__ inline bool wait_for_clock(const Guard& guard, int index, std::uint64_t ns) {
+  return wait_until_at_least(guard, Wait::clock, index, ns, [] { return now_ns(); });
+}
+
+__device__ inline bool pass(const Guard& guard, int index, std::uint32_t delay_ns) {
+  return delay_ns == 0 || wait_for_clock(guard, index, now_ns() + delay_ns);
 }
 
 }  // namespace fusescope::kernels

@@ -29,6 +29,19 @@ __device__ inline bool wait_landed(const Guard& guard, int token, std::uint64_t&
   });
 }
 
+// For a wait that was given up: until the copy has landed after all, whatever the abort word says.
+// Before that, neither its barrier nor the memory that it writes may be given to anyone else, another
+// block included. A copy lands within microseconds or faults, and a fault ends the launch. One that did
+// neither would write into someone else's memory one day: this ends the launch, too.
+__device__ inline void drain(std::uint64_t& landed, std::uint32_t parity) {
+  constexpr std::uint64_t kPatienceNs = 10'000'000'000;
+  const std::uint64_t begin = now_ns();
+  while (!ptx::mbarrier_try_wait_parity(&landed, parity)) {
+    if (now_ns() - begin > kPatienceNs)
+      __trap();
+  }
+}
+
 // Gives the barrier's shared memory back for other use (PTX ISA, "mbarrier.inval").
 __device__ inline void retire_barrier(std::uint64_t& barrier) {
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(&barrier));
@@ -49,14 +62,16 @@ __device__ inline void wait_stored() {
   ptx::fence_proxy_async(ptx::space_global);
 }
 
-// Pacing: books `bytes` on the emulated link and returns when they would be through. [ns] Two plain
-// atomics, no compare-and-swap loop: a thousand rows may be booked at once.
-__device__ inline std::uint64_t book_link(std::uint64_t& link_free_ns, std::uint32_t bytes,
-                                          double ns_per_byte) {
-  const auto cost = static_cast<std::uint64_t>(static_cast<double>(bytes) * ns_per_byte);
-  GpuAtomic<std::uint64_t> link(link_free_ns);
-  link.fetch_max(now_ns(), cuda::memory_order_relaxed);  // a link that idled has saved up nothing
-  return link.fetch_add(cost, cuda::memory_order_relaxed) + cost;
+// Pacing: books a row on one line of the emulated link, and returns when it would be through. [ns] Two
+// plain atomics on a word of this GPU, no compare-and-swap loop: a thousand rows may be booked at once.
+__device__ inline std::uint64_t book_link(const LayerArgs& layer, std::uint64_t& line_free) {
+  const std::uint64_t epoch = layer.counters->link_epoch_ns;
+  GpuAtomic<std::uint64_t> free(line_free);
+  // A line that idled has saved up nothing.
+  free.fetch_max((now_ns() - epoch) << kLinkFraction, cuda::memory_order_relaxed);
+  const std::uint64_t through =
+      free.fetch_add(layer.link_row_time, cuda::memory_order_relaxed) + layer.link_row_time;
+  return epoch + (through >> kLinkFraction);
 }
 
 }  // namespace fusescope::kernels

@@ -31,7 +31,12 @@ class JobRunner {
   // `barrier`: a named barrier of this warpgroup's own. `rows`: kJobBuffers rows; `mailbox`: a word.
   __device__ JobRunner(const LayerArgs& layer, const CombineArgs& combine, unsigned char* rows,
                        std::int32_t* mailbox, unsigned barrier)
-      : layer_(layer), combine_(combine), rows_(rows), mailbox_(mailbox), barrier_(barrier) {}
+      : layer_(layer),
+        combine_(combine),
+        rows_(rows),
+        mailbox_(mailbox),
+        barrier_(barrier),
+        stopped_(aborted(layer.guard)) {}
 
   // Claims jobs from the dispenser until there are none left.
   __device__ void run_dispenser() {
@@ -90,20 +95,18 @@ class JobRunner {
   // Front: one lane per row block.
   __device__ bool wait_ready(int token) const {
     const std::int32_t* slots = layer_.slots + static_cast<std::int64_t>(token) * layer_.topk;
-    bool ready = true;
-    for (int k = thread(); k < layer_.topk; k += 32) {
+    bool ready = !stopped_;
+    for (int k = thread(); ready && k < layer_.topk; k += 32) {
       const int row_block = slots[k] / 128;
       // Acquires what the tile's storer released: orders the tile's stores before the sum's loads.
       ready = wait_for_counter(layer_.guard, Wait::ready, row_block, layer_.done[row_block],
-                               combine_.done_at) &&
-              ready;
+                               combine_.done_at);
     }
     return __all_sync(~0u, ready) != 0;
   }
 
   __device__ void sum(int token) {
-    if (layer_.delays.job > 0)
-      spin_until(now_ns() + layer_.delays.job);
+    pass(layer_.guard, token, layer_.delays.job);  // if aborted, the next job's wait is, too
     combine_row(layer_, token, thread(), kJobThreads, reinterpret_cast<uint4*>(buffer()));
     // Orders this thread's stores to the row buffer before the bulk copy that reads it: the proxy
     // fence here, in each writing thread, then the barrier.
@@ -115,14 +118,11 @@ class JobRunner {
   // job after this one, which the pusher lets begin (next_ready) only then.
   __device__ void push(int token) {
     if (is_pusher()) {
-      if (layer_.delays.push > 0)
-        spin_until(now_ns() + layer_.delays.push);
+      pass(layer_.guard, token, layer_.delays.push);
       const int to = layer_.source_rank(token);
       const int t = token - to * layer_.tokens_per_rank;
-      const bool paced = layer_.ns_per_byte > 0 && to != layer_.rank;
-      const std::uint64_t through =
-          paced ? book_link(layer_.counters->push_free_ns, layer_.row_bytes(), layer_.ns_per_byte)
-                : 0;
+      const bool paced = layer_.link_row_time > 0 && to != layer_.rank;
+      const std::uint64_t through = paced ? book_link(layer_, layer_.counters->push_free[to]) : 0;
       start_store(
           layer_.shared[to].staging +
               (static_cast<std::int64_t>(layer_.rank) * layer_.tokens_per_rank + t) * layer_.hidden,
@@ -150,7 +150,7 @@ class JobRunner {
   // watermark. Every count is local to this GPU; the watermark has one writer: the elected pusher.
   __device__ void count_push() const {
     if (through_ > 0)
-      spin_until(through_);
+      wait_for_clock(layer_.guard, pending_, through_);
     if (pending_ == layer_.faults.lost_push)
       return;
     const int to = layer_.source_rank(pending_);
@@ -166,8 +166,7 @@ class JobRunner {
                                      .fetch_add(1, cuda::memory_order_acq_rel);
     if (before + 1 != size)
       return;
-    if (layer_.delays.watermark > 0)
-      spin_until(now_ns() + layer_.delays.watermark);
+    pass(layer_.guard, pending_, layer_.delays.watermark);
     // Orders all rows of the chunk, of this and of the other jobs, before the receiver's acquire of
     // the watermark.
     __threadfence_system();
@@ -185,6 +184,7 @@ class JobRunner {
   unsigned char* rows_;
   std::int32_t* mailbox_;
   unsigned barrier_;
+  bool stopped_;  // front: an earlier phase was aborted, no job starts
   int current_ = 0;
   int pending_ = kNone;        // pusher: token of the push in flight
   std::uint64_t through_ = 0;  // pusher: when the emulated link has carried it; 0 = not paced

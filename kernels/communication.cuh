@@ -4,8 +4,8 @@
 //
 // A block holds `tokens_per_block` rows in shared memory. Each row slot has one thread of its own and
 // runs on its own; slots lie in different warps as long as there are warps, so that one slot's wait
-// holds up no other. When run() returns in a thread, its slot's shared memory may be reused by other
-// threads after a barrier, for bulk copies too.
+// holds up no other. When run() returns in a thread, with either result, no copy into or out of its
+// slot's shared memory is in flight: other threads may reuse it after a barrier, for bulk copies too.
 
 #include <cstdint>
 
@@ -21,16 +21,19 @@ struct Communication {
   int block;  // among the communication blocks
   int blocks;
 
-  __device__ void run() const {
+  // False: this thread's slot left early, because the launch was aborted.
+  __device__ bool run() const {
     const int warps = static_cast<int>(blockDim.x) / 32;
     const int slot =
         static_cast<int>(threadIdx.x) / 32 + static_cast<int>(threadIdx.x) % 32 * warps;
-    if (slot < tokens_per_block)
-      run_slot(slot);
+    return slot >= tokens_per_block || run_slot(slot);
   }
 
  private:
-  __device__ void run_slot(int slot) const {
+  __device__ bool run_slot(int slot) const {
+    // An earlier phase may have been aborted: nothing starts then. Used only after the first token has
+    // been looked up, so that the two loads are under way together.
+    bool stopped = aborted(layer.guard);
     const std::uint32_t bytes = layer.row_bytes();
     unsigned char* row = smem + static_cast<std::size_t>(slot) * bytes;
     auto* barriers =
@@ -47,7 +50,8 @@ struct Communication {
     std::uint32_t parity = 0;
     for (int i = slot * blocks + block; i < layer.tokens; i += blocks * tokens_per_block) {
       const int token = layer.pull_order == nullptr ? i : layer.pull_order[i];
-      if (!pull(token, row, landed, parity))
+      stopped = stopped || !pull(token, row, landed, parity);
+      if (stopped)
         break;
       parity ^= 1;
       scatter(token, row);
@@ -56,38 +60,40 @@ struct Communication {
     retire_barrier(landed);
     // Orders this thread's uses of the barrier's memory, generic ones, before bulk copies into it.
     ptx::fence_proxy_async(ptx::space_shared);
+    return !stopped;
   }
 
+  // False: aborted, and no copy into `row` is in flight.
   __device__ bool pull(int token, unsigned char* row, std::uint64_t& landed,
                        std::uint32_t parity) const {
     const int source = layer.source_rank(token);
     const int t = token - source * layer.tokens_per_rank;
-    delay_pull(token, source);
-    const bool paced = layer.ns_per_byte > 0 && source != layer.rank;
-    const std::uint64_t through =
-        paced ? book_link(layer.counters->pull_free_ns, layer.row_bytes(), layer.ns_per_byte) : 0;
-    if (token != layer.faults.lost_pull) {
+    if (!delay_pull(token, source))
+      return false;
+    const bool paced = layer.link_row_time > 0 && source != layer.rank;
+    const std::uint64_t through = paced ? book_link(layer, layer.counters->pull_free[source]) : 0;
+    const bool started = token != layer.faults.lost_pull;
+    if (started) {
       start_load(row, layer.shared[source].tokens + static_cast<std::int64_t>(t) * layer.hidden,
                  layer.row_bytes(), landed);
     }
-    if (!wait_landed(layer.guard, token, landed, parity))
+    if (!wait_landed(layer.guard, token, landed, parity)) {
+      if (started)
+        drain(landed, parity);
       return false;
-    if (paced)
-      spin_until(through);
-    return true;
+    }
+    return !paced || wait_for_clock(layer.guard, token, through);
   }
 
-  __device__ void delay_pull(int token, int source) const {
+  __device__ bool delay_pull(int token, int source) const {
     const Delays& delays = layer.delays;
     const std::uint32_t ns = delays.pull + (source == delays.rank ? delays.source_rank : 0) +
                              (token == delays.token ? delays.one_token : 0);
-    if (ns > 0)
-      spin_until(now_ns() + ns);
+    return pass(layer.guard, token, ns);
   }
 
   __device__ void scatter(int token, const unsigned char* row) const {
-    if (layer.delays.scatter > 0)
-      spin_until(now_ns() + layer.delays.scatter);
+    pass(layer.guard, token, layer.delays.scatter);  // if aborted, the next pull is, too
     const std::int32_t* slots = layer.slots + static_cast<std::int64_t>(token) * layer.topk;
     for (int k = 0; k < layer.topk; ++k) {
       start_store(layer.gathered + static_cast<std::int64_t>(slots[k]) * layer.hidden, row,

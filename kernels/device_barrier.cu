@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/bounded_wait.cuh"
 #include "kernels/cuda_check.hpp"
 #include "kernels/device_barrier.hpp"
@@ -25,11 +27,23 @@ __global__ void device_barrier_kernel(const __grid_constant__ LayerArgs layer, B
   meet(layer, Wait::barrier, &Flags::barrier, target, part);
 }
 
-__global__ void start_line_kernel(const __grid_constant__ LayerArgs layer, std::uint64_t hold_ns,
-                                  Part part) {
-  const bool met = meet(layer, Wait::start, &Flags::start, layer.counters->iteration + 1, part);
-  if (met && part.wait)
-    spin_until(now_ns() + hold_ns);
+__global__ void start_line_kernel(const __grid_constant__ LayerArgs layer, Part part) {
+  meet(layer, Wait::start, &Flags::start, layer.counters->iteration + 1, part);
+}
+
+__global__ void hold_kernel(const __grid_constant__ Guard guard, HoldWords* words,
+                            std::uint64_t sequence, std::uint64_t most_ns) {
+  const std::uint64_t begin = now_ns();
+  // Orders nothing on the device: the stream does that. The acquire pairs with the host's release, so
+  // that whatever the host did to launch the work lies before the end of this kernel.
+  while (SystemAtomic<std::uint64_t>(words->released).load(cuda::memory_order_acquire) < sequence) {
+    if (aborted(guard))
+      return;
+    if (now_ns() - begin > most_ns) {
+      SystemAtomic<std::uint64_t>(words->missed).store(sequence, cuda::memory_order_relaxed);
+      return;
+    }
+  }
 }
 
 }  // namespace
@@ -40,9 +54,17 @@ void launch_device_barrier(const LayerArgs& layer, BarrierPoint point, Part part
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 
-void launch_start_line(const LayerArgs& layer, std::uint64_t hold_ns, Part part,
-                       cudaStream_t stream) {
-  start_line_kernel<<<1, layer.ranks, 0, stream>>>(layer, hold_ns, part);
+void launch_start_line(const LayerArgs& layer, Part part, cudaStream_t stream) {
+  start_line_kernel<<<1, layer.ranks, 0, stream>>>(layer, part);
+  FUSESCOPE_CUDA(cudaGetLastError());
+}
+
+void launch_hold(const Guard& guard, HoldWords* words, std::uint64_t sequence,
+                 cudaStream_t stream) {
+  // Well inside the deadline of the peers, who wait for this device at the start line meanwhile.
+  constexpr std::uint64_t kMostNs = 100'000'000;
+  hold_kernel<<<1, 1, 0, stream>>>(guard, words, sequence,
+                                   std::min(kMostNs, guard.deadline_ns / 4));
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 

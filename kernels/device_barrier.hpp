@@ -21,9 +21,19 @@ struct Part {
 void launch_device_barrier(const LayerArgs& layer, BarrierPoint point, Part part,
                            cudaStream_t stream);
 
-// The start line before a timed iteration: a barrier of its own, then `hold_ns` more on the device, in
-// which the host enqueues what is timed.
-void launch_start_line(const LayerArgs& layer, std::uint64_t hold_ns, Part part,
-                       cudaStream_t stream);
+// The start line before a timed iteration: a barrier of its own.
+void launch_start_line(const LayerArgs& layer, Part part, cudaStream_t stream);
+
+// Page-locked host memory, one per stream that is held.
+struct HoldWords {
+  std::uint64_t released = 0;  // by the host: the last hold that may end
+  std::uint64_t missed = 0;    // by the device: the last hold that ended without being released
+};
+
+// Holds the stream until the host has released hold number `sequence` (1, 2, ...), so that work which
+// the host enqueues meanwhile begins without waiting for the host. Ends unreleased when the launch is
+// aborted, and after a tenth of a second at most: where launches block until their kernel has ended
+// (CUDA_LAUNCH_BLOCKING, some tools), the host can't get as far as the release.
+void launch_hold(const Guard& guard, HoldWords* words, std::uint64_t sequence, cudaStream_t stream);
 
 }  // namespace fusescope::kernels

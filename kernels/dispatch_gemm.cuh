@@ -12,8 +12,11 @@ namespace fusescope::kernels {
 struct ArrivalGate {
   const LayerArgs& layer;
   std::uint32_t open_at;
+  bool stopped;  // an earlier phase was aborted: no gate opens
 
   __device__ bool is_open(int row_block) const {
+    if (stopped)
+      return false;
     if (GpuAtomic<std::uint32_t>(layer.arrivals[row_block]).load(cuda::memory_order_acquire) <
         open_at)
       return false;
@@ -22,7 +25,8 @@ struct ArrivalGate {
   }
 
   __device__ bool wait(int row_block) const {
-    if (!wait_for_counter(layer.guard, Wait::gate, row_block, layer.arrivals[row_block], open_at))
+    if (stopped ||
+        !wait_for_counter(layer.guard, Wait::gate, row_block, layer.arrivals[row_block], open_at))
       return false;
     cross_to_async_proxy();
     return true;
@@ -34,10 +38,6 @@ struct ArrivalGate {
   __device__ static void cross_to_async_proxy() { ptx::fence_proxy_async(ptx::space_global); }
 };
 
-// Named barrier of a block that fetches first; not the GEMM's, and not barrier 0.
-inline constexpr unsigned kFetchedBarrier = 2;
-static_assert(kFetchedBarrier != kGemmBarrier);
-
 // The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
 template <int Index, class Probe>
 __global__ void __launch_bounds__(kGemmThreads, 1)
@@ -48,11 +48,15 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
   const int blocks = static_cast<int>(gridDim.x);
   if (block < args.compute_blocks) {
     if (args.fetches_first) {
-      Communication{args.layer, smem, args.tokens_per_block, block, blocks}.run();
-      // Orders all slots' uses of shared memory before the GEMM's ring.
-      __barrier_sync_count(kFetchedBarrier, kGemmThreads);
+      const bool fetched =
+          Communication{args.layer, smem, args.tokens_per_block, block, blocks}.run();
+      // Orders all slots' uses of shared memory before the GEMM's ring. Barrier 0 is free: the GEMM
+      // has one of its own. Every thread gets the same answer, which no look at the abort word would
+      // give: a block goes on to the GEMM whole or not at all.
+      if (__syncthreads_and(fetched) == 0)
+        return;
     }
-    ArrivalGate gate{args.layer, args.open_at};
+    ArrivalGate gate{args.layer, args.open_at, aborted(args.layer.guard)};
     NoSignal signal;
     Probe probe;
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,

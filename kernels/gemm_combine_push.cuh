@@ -26,6 +26,12 @@ struct DoneSignal {
   }
 };
 
+// Kernel 2's tiles wait for nothing; but none is begun when an earlier phase was aborted.
+struct AbortGate {
+  bool stopped;
+  __device__ bool wait(int) const { return !stopped; }
+};
+
 // Layout: kJobBuffers rows per warpgroup, then one word per warpgroup.
 __device__ inline void run_jobs(const GemmCombinePushArgs& args, unsigned char* smem) {
   const int group = static_cast<int>(threadIdx.x) / kJobThreads;
@@ -48,7 +54,7 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
       GpuAtomic<std::uint32_t>(args.layer.counters->resident)
           .fetch_add(1, cuda::memory_order_relaxed);
     }
-    NoGate gate;
+    AbortGate gate{aborted(args.layer.guard)};
     DoneSignal signal{args.layer};
     Probe probe;
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,

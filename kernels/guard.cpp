@@ -23,6 +23,9 @@ std::string subject(const Diagnosis& d) {
       return fmt::format("the GEMM's {} blocks to be resident", d.index);
     case Wait::watermark:
       return fmt::format("the watermark of sending rank {}", d.index);
+    case Wait::clock:
+      return fmt::format("the end of an injected delay or of an emulated transfer{} [ns]",
+                         d.index < 0 ? "" : fmt::format(" of token {}", d.index));
   }
   return "an unknown condition";
 }

@@ -20,6 +20,7 @@ enum class Wait : std::uint32_t {
   ready,      // a row block's done counter; index = row block
   residency,  // block per job: the GEMM's blocks; index = how many there must be
   watermark,  // a plane's watermark; index = sending rank
+  clock,      // the end of an injected delay or of an emulated transfer; index = token, or -1
 };
 
 // Written once per rank, by the first wait that runs out of time. Lives in host memory: the host

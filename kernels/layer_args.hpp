@@ -50,6 +50,14 @@ struct Shared {
   Flags* flags = nullptr;
 };
 
+// The emulated link (knob link_gbps): a full mesh. A GPU's cap per direction is dealt out in equal lines,
+// one to and one from each peer, so that neither its pulls nor its pushes, nor what its peers together
+// pull from it and push to it, pass the cap. Who books a row need know its own line only: a booking that
+// several GPUs share would take atomics between them, which a PCIe link does not have. With two ranks
+// this is the cap itself; with more, fewer than all peers at work on one GPU do not get the idle lines'
+// share, as they would behind a switch.
+inline constexpr int kLinkFraction = 10;  // fractional bits: a short row takes a few nanoseconds
+
 // Counters of one rank, local to its GPU.
 struct Counters {
   std::uint64_t iteration = 0;  // grows by one per iteration
@@ -57,8 +65,11 @@ struct Counters {
   std::uint32_t resident = 0;   // block per job: GEMM blocks that have started
   std::uint32_t diagnosed = 0;
   std::uint32_t abort = 0;
-  std::uint64_t pull_free_ns = 0;  // pacing: when the emulated link is free again
-  std::uint64_t push_free_ns = 0;
+  // Pacing: when each line of the emulated link is free again, counted from `link_epoch_ns`, with
+  // kLinkFraction fractional bits of a nanosecond. By peer.
+  std::uint64_t link_epoch_ns = 0;
+  std::uint64_t pull_free[kMaxRanks] = {};
+  std::uint64_t push_free[kMaxRanks] = {};
   std::uint32_t pushed[kMaxRanks][kMaxWatermarkChunks] = {};  // jobs counted per receiver and chunk
 };
 
@@ -140,7 +151,8 @@ struct LayerArgs {
   Guard guard;
   Delays delays;
   Faults faults;
-  double ns_per_byte = 0;  // pacing of the emulated link; 0 = the link as it is
+  // Of one row on one line of the emulated link, in 2^-kLinkFraction ns; 0 = the link as it is.
+  std::uint64_t link_row_time = 0;
 
 #ifdef __CUDACC__
   __device__ const Shared& mine() const {

@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void pace_kernel(std::uint64_t ns) {
-  spin_until(now_ns() + ns);
+__global__ void pace_kernel(const __grid_constant__ Guard guard, std::uint64_t ns) {
+  wait_for_clock(guard, -1, now_ns() + ns);
 }
 
 int row_grid(const LayerArgs& layer) {
@@ -84,8 +84,8 @@ void launch_combine_rows(const LayerArgs& layer, cudaStream_t stream) {
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 
-void launch_pace(double ns, cudaStream_t stream) {
-  pace_kernel<<<1, 1, 0, stream>>>(static_cast<std::uint64_t>(ns));
+void launch_pace(const Guard& guard, double ns, cudaStream_t stream) {
+  pace_kernel<<<1, 1, 0, stream>>>(guard, static_cast<std::uint64_t>(ns));
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 

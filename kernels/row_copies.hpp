@@ -18,7 +18,7 @@ void launch_scatter_rows(const LayerArgs& layer, cudaStream_t stream);
 // or, for this rank's own tokens, into its own staging plane.
 void launch_combine_rows(const LayerArgs& layer, cudaStream_t stream);
 
-// Pacing of the serial layer's copies: lasts as long as the emulated link takes for `bytes`.
-void launch_pace(double ns, cudaStream_t stream);
+// Pacing of the serial layer's copies: lasts `ns`, or until the launch is aborted.
+void launch_pace(const Guard& guard, double ns, cudaStream_t stream);
 
 }  // namespace fusescope::kernels

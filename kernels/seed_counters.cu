@@ -1,5 +1,6 @@
 #include "kernels/seed_counters.hpp"
 
+#include "kernels/bounded_wait.cuh"
 #include "kernels/cuda_check.hpp"
 
 namespace fusescope::kernels {
@@ -20,9 +21,12 @@ __global__ void __launch_bounds__(kThreads)
   if (thread == 0) {
     counters.dispenser = 0;
     counters.resident = 0;
-    counters.pull_free_ns = 0;
-    counters.push_free_ns = 0;
+    counters.link_epoch_ns = now_ns();
     counters.iteration += 1;
+  }
+  if (thread < kMaxRanks) {
+    counters.pull_free[thread] = 0;
+    counters.push_free[thread] = 0;
   }
 }
 

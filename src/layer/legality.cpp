@@ -102,6 +102,18 @@ std::string link_cap(const Case& c) {
 
 std::string injection(const Case& c) {
   const Inject& inject = c.config.inject;
+  if (inject.point == InjectPoint::none) {
+    return "";
+  }
+  // A delay that nothing would run through is refused: it would be taken for one that costs nothing.
+  if (c.config.form == LayerForm::serial) {
+    return "inject names an operation of the fused kernels, and form is serial: set inject to "
+           "none, or form to fused";
+  }
+  if (c.config.study == Study::compute_all || c.config.study == Study::compute_split) {
+    return "inject delays communication, and this study computes only: set inject to none, or "
+           "study to another";
+  }
   if (inject.delay_ns < 0) {
     return fmt::format("inject delays by {} ns: 0 or more", inject.delay_ns);
   }

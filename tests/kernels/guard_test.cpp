@@ -31,7 +31,7 @@ TEST(Diagnosis, NamesEverything) {
 TEST(Diagnosis, TellsTheWaitsApart) {
   std::vector<std::string> texts;
   for (const Wait what : {Wait::ids, Wait::barrier, Wait::start, Wait::pull, Wait::gate,
-                          Wait::ready, Wait::residency, Wait::watermark}) {
+                          Wait::ready, Wait::residency, Wait::watermark, Wait::clock}) {
     const std::string text = to_string(diagnosis(what, 5));
     EXPECT_NE(text.find("5"), std::string::npos);
     for (const std::string& other : texts) {

@@ -92,6 +92,25 @@ TEST(Legality, InjectionPointsExist) {
   expect_all(inject(InjectPoint::job, -1, -1, -5), {"-5 ns"});
 }
 
+TEST(Legality, DelaysThatNothingRunsThroughAreRefused) {
+  const auto inject = [](InjectPoint point, LayerForm form, Study study) {
+    return why([=](Config& c) {
+      c.form = form;
+      c.study = study;
+      c.inject = {point, 100, -1, -1};
+    });
+  };
+  for (const InjectPoint point : {InjectPoint::pull, InjectPoint::scatter, InjectPoint::job,
+                                  InjectPoint::push, InjectPoint::watermark}) {
+    expect_all(inject(point, LayerForm::serial, Study::full), {"form is serial"});
+    expect_all(inject(point, LayerForm::fused, Study::compute_all), {"computes only"});
+    expect_all(inject(point, LayerForm::fused, Study::compute_split), {"computes only"});
+    EXPECT_EQ(inject(point, LayerForm::fused, Study::ideal_order), "");
+  }
+  EXPECT_EQ(inject(InjectPoint::none, LayerForm::serial, Study::full), "");
+  EXPECT_EQ(inject(InjectPoint::none, LayerForm::fused, Study::compute_all), "");
+}
+
 TEST(Legality, TheSerialLayerIgnoresTheFusedKnobs) {
   EXPECT_EQ(why([](Config& c) {
               c.form = LayerForm::serial;

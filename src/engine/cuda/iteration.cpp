@@ -17,9 +17,6 @@ using kernels::Bf16;
 using kernels::Part;
 using timeline::Kind;
 
-// Long enough for the host to enqueue a graph after the start line's launch. [ns]
-constexpr std::uint64_t kStartHoldNs = 60'000;
-
 // Runs on a thread of the driver's, which must see no exception. The kernels run on the tables even
 // after a failure, so these are left whole: nothing is copied before the build has ended.
 void build_on_host(void* data) {
@@ -87,8 +84,12 @@ void Iteration::enqueue_preparation() const {
 }
 
 void Iteration::enqueue_start_line() const {
+  if (lane_.ranks.empty()) {
+    return;
+  }
+  lane_.start.hold(plan(lane_.ranks.front()).layer.guard, lane_.main.get());
   in_parts([&](int rank, Part part) {
-    kernels::launch_start_line(plan(rank).layer, kStartHoldNs, part, lane_.main.get());
+    kernels::launch_start_line(plan(rank).layer, part, lane_.main.get());
   });
 }
 
@@ -228,13 +229,16 @@ void Iteration::gemm_combine_push() const {
     const RankPlan& p = plan(rank);
     const bool per_job = p.combine.announces_residency;
     if (per_job) {
-      fork_branch();
-      kernels::launch_wait_for_residency(p.combine, lane_.branch.get());
-      kernels::launch_block_per_job(p.combine, lane_.branch.get());
+      fork_branch();  // from before the GEMM
     }
+    // Before the branch's kernels: where all streams share one hardware queue
+    // (CUDA_DEVICE_MAX_CONNECTIONS=1), what is enqueued behind the jobs begins after them, and they
+    // wait for the GEMM. A graph's branches are captured, and so listed, in this order, too.
     kernels::launch_gemm_combine_push(p.combine, p.combine_variant, p.combine_blocks,
                                       lane_.main.get());
     if (per_job) {
+      kernels::launch_wait_for_residency(p.combine, lane_.branch.get());
+      kernels::launch_block_per_job(p.combine, lane_.branch.get());
       join_branch();
     }
   });
@@ -300,8 +304,8 @@ void Iteration::pace(const RankPlan& p) const {
   if (config_.link_gbps > 0) {
     const kernels::LayerArgs& a = p.layer;
     fork_branch();
-    kernels::launch_pace(2.0 * (a.ranks - 1) * a.tokens_per_rank * a.hidden * a.ns_per_byte,
-                         lane_.branch.get());
+    const double bytes = 2.0 * (a.ranks - 1) * a.tokens_per_rank * a.hidden;
+    kernels::launch_pace(a.guard, bytes / config_.link_gbps, lane_.branch.get());
   }
 }
 

@@ -14,12 +14,14 @@
 #include "engine/cuda/layer_memory.hpp"
 #include "engine/cuda/phase_marks.hpp"
 #include "engine/cuda/plan.hpp"
+#include "engine/cuda/start_line.hpp"
 #include "kernels/device_barrier.hpp"
 #include "layer/config.hpp"
 
 namespace fusescope::engine::cuda {
 
-// A device's streams: `main` in program order; `branch` forks from it and joins again.
+// A device's streams: `main` in program order; `branch` forks from it and joins again. Made while the
+// device is current.
 struct Lane {
   int device = 0;
   std::vector<int> ranks;  // that live on this device and take part
@@ -28,6 +30,7 @@ struct Lane {
   kernels::CudaEvent fork;
   kernels::CudaEvent join;
   const NcclCollectives* nccl = nullptr;  // of the serial layer; null = peer copies
+  StartLine start;
 };
 
 class Iteration {
@@ -41,7 +44,7 @@ class Iteration {
   void enqueue() const;
   // What a study needs beforehand, untimed: tables and seeded counters. Nothing for the full layer.
   void enqueue_preparation() const;
-  // All ranks meet; then the device holds for a while, in which the host enqueues the iteration.
+  // Once the host has released the lane's start line, all ranks meet.
   void enqueue_start_line() const;
 
  private:

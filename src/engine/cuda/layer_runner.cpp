@@ -157,8 +157,15 @@ void LayerRunner::launch(DeviceRun& run) {
   iteration.enqueue_preparation();
   iteration.enqueue_start_line();
   FUSESCOPE_CUDA(cudaEventRecord(run.begin.get(), stream));
+  const bool held = run.graph || run.lane.ranks.size() <= StartLine::kMostRanksHeld;
+  if (!held) {
+    run.lane.start.release();
+  }
   launch_iteration(run);
   FUSESCOPE_CUDA(cudaEventRecord(run.end.get(), stream));
+  if (held) {
+    run.lane.start.release();
+  }
   await(run, 1);
 }
 

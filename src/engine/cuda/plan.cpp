@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 
+#include "engine/cuda/longest_wait.hpp"
 #include "kernels/gemm/gemm_args.hpp"
 
 namespace fusescope::engine::cuda {
@@ -98,6 +100,7 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   one.expert_rows = plan.layer.expert_rows;
   plan.dispatch.gemm = make_grouped_gemm_args(one, plan.dispatch_variant);
   plan.dispatch.gemm.clock = &m.words->clock[0];
+  plan.dispatch.gemm.clock = &m.words->clock[0];
 
   plan.combine_variant = variant_of(config.tile, Epilogue::kStore);
   GroupedGemmDesc two = desc_2(memory.shape(), rows);
@@ -106,6 +109,7 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   two.d = plan.layer.partial;
   two.expert_rows = plan.layer.expert_rows;
   plan.combine.gemm = make_grouped_gemm_args(two, plan.combine_variant);
+  plan.combine.gemm.clock = &m.words->clock[1];
   plan.combine.gemm.clock = &m.words->clock[1];
 }
 
@@ -128,7 +132,7 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
   if (rank == faults.rank) {
     plan.layer.faults = faults.lost;
   }
-  plan.layer.ns_per_byte = config.link_gbps > 0 ? 1.0 / config.link_gbps : 0.0;
+  plan.layer.link_row_time = link_row_time(memory.shape(), config.link_gbps);
   plan_gemms(plan, memory, config);
 
   plan.dispatch.layer = plan.layer;
@@ -166,12 +170,24 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
   return plan;
 }
 
+std::uint64_t link_row_time(const Shape& shape, double link_gbps) {
+  if (link_gbps <= 0 || shape.ranks < 2) {
+    return 0;
+  }
+  const double line = link_gbps / (shape.ranks - 1);  // [bytes / ns]
+  const double units = std::ldexp(2.0 * shape.hidden / line, kernels::kLinkFraction);
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(units)));
+}
+
 std::string why_illegal_on_device(const Problem& problem, const Config& config,
-                                  const DeviceLimits& device) {
+                                  const DeviceLimits& device, std::uint64_t deadline_ns) {
   if (std::string why = why_illegal(problem, config, device); !why.empty()) {
     return why;
   }
   const Shape& shape = problem.shape;
+  if (std::string why = why_past_deadline(shape, config, device, deadline_ns); !why.empty()) {
+    return why;
+  }
   if (shape.ranks > kernels::kMaxRanks) {
     return fmt::format("{} ranks: the kernels are built for at most {}", shape.ranks,
                        kernels::kMaxRanks);

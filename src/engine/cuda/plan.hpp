@@ -1,6 +1,7 @@
 #pragma once
 // A config, resolved for one rank: the arguments of its kernel launches.
 
+#include <cstdint>
 #include <string>
 
 #include "engine/cuda/layer_memory.hpp"
@@ -33,9 +34,16 @@ struct RankPlan {
 RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, int sms,
                    const Faults& faults);
 
-// The layer's rules, and those of these kernels; "" or the rule that is broken.
+// Of every wait on the device, unless a run asks for another.
+inline constexpr std::uint64_t kDefaultDeadlineNs = 2'000'000'000;
+
+// The layer's rules, and those of these kernels with that deadline; "" or the rule that is broken.
 std::string why_illegal_on_device(const Problem& problem, const Config& config,
-                                  const DeviceLimits& device);
+                                  const DeviceLimits& device,
+                                  std::uint64_t deadline_ns = kDefaultDeadlineNs);
+
+// LayerArgs::link_row_time: of a row on one of a GPU's R - 1 equal lines per direction.
+std::uint64_t link_row_time(const Shape& shape, double link_gbps);
 
 // `ideal_order` is the layer with every order at its best.
 SlotOrder slot_order(const Config& config);

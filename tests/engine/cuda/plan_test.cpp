@@ -2,6 +2,7 @@
 #include "engine/cuda/plan.hpp"
 
 #include "engine/cuda/cuda_test_support.hpp"
+#include "engine/cuda/longest_wait.hpp"
 
 namespace fusescope::engine::cuda::test {
 namespace {
@@ -73,6 +74,69 @@ TEST(PlanRules, TokensPerBlockWithinABlocksThreads) {
   Config config;
   config.tokens_per_block = 385;
   expect_refusal(shape, config, "384 threads");
+}
+
+// R=2 T=65 H=512: 66560 bytes per kernel cross the link.
+TEST(PlanRules, EmulatedLinkWithinTheDeadline) {
+  Config config;
+  config.link_gbps = 0.001;
+  const DeviceLimits device = limits_of(kH200);
+  EXPECT_DOUBLE_EQ(longest_wait_ns(kSmall, config, device), 66'560'000);
+  EXPECT_EQ(why_past_deadline(kSmall, config, device, 200'000'000), "");
+  const std::string reason = why_past_deadline(kSmall, config, device, 100'000'000);
+  EXPECT_NE(reason.find("link_gbps 0.001: a kernel's rows take 67 ms"), std::string::npos)
+      << reason;
+  EXPECT_NE(reason.find("at most 50 ms"), std::string::npos) << reason;
+  EXPECT_EQ(why(kSmall, config), "");
+  Shape shape = kSmall;
+  shape.tokens_per_rank = 1024;
+  expect_refusal(shape, config, "link_gbps 0.001");
+  config.form = LayerForm::serial;
+  expect_refusal(shape, config, "link_gbps 0.001");
+}
+
+TEST(PlanRules, InjectedDelaysWithinTheDeadline) {
+  Shape shape = kSmall;
+  shape.tokens_per_rank = 1024;
+  const DeviceLimits device = limits_of(kH200);
+  Config config;
+  config.dispatch_comm_sms = 4;
+  config.tokens_per_block = 8;
+  config.combine_comm_sms = 4;
+  config.all_hands = false;
+  const auto in_a_row = [&](InjectPoint point) {
+    config.inject = {point, 1000, 1, 3};
+    return longest_wait_ns(shape, config, device) / 1000;
+  };
+  EXPECT_EQ(in_a_row(InjectPoint::none), 0);
+  EXPECT_EQ(in_a_row(InjectPoint::pull), 2048 / 32);
+  EXPECT_EQ(in_a_row(InjectPoint::scatter), 2048 / 32);
+  EXPECT_EQ(in_a_row(InjectPoint::source_rank), 2048 / 32);
+  EXPECT_EQ(in_a_row(InjectPoint::token), 1);
+  EXPECT_EQ(in_a_row(InjectPoint::job), (2048 + 11) / 12);
+  EXPECT_EQ(in_a_row(InjectPoint::push), (2048 + 11) / 12);
+  config.watermark_chunks = 4;
+  EXPECT_EQ(in_a_row(InjectPoint::watermark), 8);
+
+  config.inject = {InjectPoint::job, 1'000'000'000, -1, -1};
+  expect_refusal(shape, config, "inject: 171 delays of 1000000000 ns");
+  config.inject.delay_ns = 1'000'000;
+  EXPECT_EQ(why(shape, config), "");
+  config.combine = Combine::block_per_job;
+  EXPECT_EQ(in_a_row(InjectPoint::job), 2048 / 64);
+}
+
+// With R ranks a GPU's cap is dealt out in R - 1 lines per direction; a short row is not rounded to
+// whole nanoseconds.
+TEST(Plan, RowsOfTheEmulatedLink) {
+  Shape shape = kSmall;
+  EXPECT_EQ(link_row_time(shape, 0), 0U);
+  EXPECT_EQ(link_row_time(shape, 1), 1024U * 1024);
+  EXPECT_EQ(link_row_time(shape, 450), 2330U);  // 1024 bytes in 2.2756 ns
+  shape.ranks = 4;
+  EXPECT_EQ(link_row_time(shape, 450), 6991U);
+  shape.ranks = 1;
+  EXPECT_EQ(link_row_time(shape, 450), 0U);
 }
 
 TEST(PlanRules, JobsFitIntoWhatTheGemmLeaves) {
