@@ -150,7 +150,7 @@ TEST_P(CoLocated, OneDevice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, CoLocated, testing::Values(1, 2, 4, 8));
+INSTANTIATE_TEST_SUITE_P(Ranks, CoLocated, testing::Values(1, 2, 3, 4, 8));
 
 TEST(TwoDevices, FourRanks) {
   FUSESCOPE_NEED_DEVICES(devices, 2);
