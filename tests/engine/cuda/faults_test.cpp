@@ -17,10 +17,11 @@ constexpr double kSlackSeconds = 5;
 struct Fault {
   std::string name;
   Faults faults;
-  std::vector<std::string> said;      // what the message must contain, all of it
-  std::vector<std::string> said_one;  // and one of these, if there are any
+  std::vector<std::string> said = {};      // what the message must contain, all of it
+  std::vector<std::string> said_one = {};  // and one of these, if there are any
   bool per_job_only = false;
   Study study = Study::full;
+  Inject inject = {};
 };
 
 Faults lost_flag(Wait flag) {
@@ -30,49 +31,53 @@ Faults lost_flag(Wait flag) {
 // All signals are lost by rank 0. Which wait runs out of time is certain wherever `said` names it:
 // the wait begins while nothing else waits for what it waits for, or a kernel earlier than what does.
 std::vector<Fault> faults() {
+  const std::string pull = "the row of token 5 to land (bulk copy): expected 1, seen 0";
+  const std::string watermark = "the watermark of sending rank 0";
   return {
-      {"ids", lost_flag(Wait::ids), {"the ids of rank 0", "expected ", "seen "}, {}},
-      {"barrier", lost_flag(Wait::barrier), {"rank 0 to arrive at the device barrier"}, {}},
-      {"start", lost_flag(Wait::start), {"rank 0 to arrive at the start line"}, {}},
+      {.name = "ids",
+       .faults = lost_flag(Wait::ids),
+       .said = {"the ids of rank 0", "expected ", "seen "}},
+      {.name = "barrier",
+       .faults = lost_flag(Wait::barrier),
+       .said = {"rank 0 to arrive at the device barrier"}},
+      {.name = "start",
+       .faults = lost_flag(Wait::start),
+       .said = {"rank 0 to arrive at the start line"}},
       // With the gates open nothing but the pull itself waits for the row.
-      {"pull, gates open",
-       {.lost = {.lost_pull = 5}, .rank = 0},
-       {"rank 0 block ", "the row of token 5 to land (bulk copy): expected 1, seen 0"},
-       {},
-       false,
-       Study::gates_open},
+      {.name = "pull, gates open",
+       .faults = {.lost = {.lost_pull = 5}, .rank = 0},
+       .said = {"rank 0 block ", pull},
+       .study = Study::gates_open},
       // A gate may have begun to wait for the row before its pull was tried.
-      {"pull",
-       {.lost = {.lost_pull = 5}, .rank = 0},
-       {"rank 0 block "},
-       {"the row of token 5 to land (bulk copy): expected 1, seen 0", "(arrival counter)"}},
-      {"gate",
-       {.lost = {.lost_arrival = 5}, .rank = 0},
-       {"rank 0 block ", "to be filled (arrival counter): expected 128, seen 127"},
-       {}},
+      {.name = "pull",
+       .faults = {.lost = {.lost_pull = 5}, .rank = 0},
+       .said = {"rank 0 block "},
+       .said_one = {pull, "(arrival counter)"}},
+      {.name = "clock, gates open",
+       .faults = {},
+       .said = {"the end of an injected delay", "of token 5", "expected ", "seen "},
+       .study = Study::gates_open,
+       .inject = {InjectPoint::token, 3 * static_cast<int>(kDeadlineNs), -1, 5}},
+      {.name = "gate",
+       .faults = {.lost = {.lost_arrival = 5}, .rank = 0},
+       .said = {"rank 0 block ", "to be filled (arrival counter): expected 128, seen 127"}},
       // H = 512 has 2 tiles of 256 columns. The peer's final reduce waits too, perhaps first.
-      {"ready",
-       {.lost = {.lost_tile = 0}, .rank = 0},
-       {},
-       {"row block 0 of the down GEMM (done counter): expected 2, seen 1",
-        "the watermark of sending rank 0"}},
-      {"residency",
-       {.lost = {.lost_residency = 0}, .rank = 0},
-       {"rank 0 block 0", "blocks to be resident"},
-       {},
-       true},
-      {"push",
-       {.lost = {.lost_push = 7}, .rank = 0},
-       {"rank 0 block ", "the watermark of sending rank 0"},
-       {}},
-      {"watermark",
-       {.lost = {.lost_watermark = 1}, .rank = 0},
-       {"rank 1 block ", "the watermark of sending rank 0"},
-       {}},
-      {"dead rank",
-       {.dead_rank = 1},
-       {"rank 0 block ", "for ", "rank 1", "expected ", "seen "},
-       {}},
+      {.name = "ready",
+       .faults = {.lost = {.lost_tile = 0}, .rank = 0},
+       .said_one = {"row block 0 of the down GEMM (done counter): expected 2, seen 1", watermark}},
+      {.name = "residency",
+       .faults = {.lost = {.lost_residency = 0}, .rank = 0},
+       .said = {"rank 0 block 0", "blocks to be resident"},
+       .per_job_only = true},
+      {.name = "push",
+       .faults = {.lost = {.lost_push = 7}, .rank = 0},
+       .said = {"rank 0 block ", watermark}},
+      {.name = "watermark",
+       .faults = {.lost = {.lost_watermark = 1}, .rank = 0},
+       .said = {"rank 1 block ", watermark}},
+      {.name = "dead rank",
+       .faults = {.dead_rank = 1},
+       .said = {"rank 0 block ", "rank 1", "expected ", "seen "}},
   };
 }
 
@@ -115,6 +120,7 @@ void run_faults(const std::vector<Device>& devices, const Config& config) {
     SCOPED_TRACE("lost: " + fault.name);
     Config faulty = config;
     faulty.study = fault.study;
+    faulty.inject = fault.inject;
     runner.configure(faulty, fault.faults);
     if (fault.study == Study::full) {  // a study runs on what the full layer left
       runner.memory().poison();
