@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <mutex>
 
 #include "base/error.hpp"
 #include "engine/cuda/devices.hpp"
+#include "engine/cuda/gpu_check.hpp"
 #include "engine/cuda/layer_runner.hpp"
+#include "engine/cuda/nccl_choice.hpp"
 #include "engine/cuda/plan.hpp"
 
 namespace fusescope::engine::cuda {
@@ -60,12 +63,24 @@ class CudaEngine : public Engine {
     RunResult result;
     result.provenance = timeline::Provenance::measured;
     result.source = source(request.problem->shape);
+    const std::vector<int> of_rank = devices_of_ranks(devices_, request.problem->shape.ranks);
+    std::unique_copy(of_rank.begin(), of_rank.end(), std::back_inserter(result.gpus));
     try {
       LayerRunner& runner = runner_for(request);
-      check_outputs(runner, request);
+      const NcclChoice::Chosen chosen = nccl_.choose(request.config, of_rank);
+      result.collectives = chosen.said;
+      runner.use_nccl(chosen.nccl);
+      result.relative_error = check_outputs(runner, request);
       result.samples = take_samples(runner, request);
+      if (request.phases) {
+        result.phases = time_phases(runner, result.gpus);
+      }
     } catch (const CheckFailure&) {
-      throw;  // the runner is reset and can go on
+      if (nccl_.aborted()) {  // else the runner is reset and can go on
+        runner_.reset();
+        nccl_.drop();
+      }
+      throw;
     } catch (...) {
       runner_.reset();  // in an unknown state
       throw;
@@ -76,14 +91,24 @@ class CudaEngine : public Engine {
  private:
   // What runs, and what its outputs are checked with: a study may be legal where the full layer is not.
   void refuse_illegal(const RunRequest& request) const {
+    if (request.deadline_ms < 1) {
+      throw InputError({"", "deadline",
+                        std::to_string(request.deadline_ms) + " ms: no wait is that short",
+                        "1 ms or more"});
+    }
     const auto refuse = [&](const Config& config, const std::string& because) {
-      if (const std::string why = why_illegal_on_device(*request.problem, config, limits_);
+      if (const std::string why =
+              why_illegal_on_device(*request.problem, config, limits_, deadline_ns(request));
           !why.empty()) {
         throw InputError({"", "config", because + why, "a config that this device can run"});
       }
     };
     refuse(request.config, "");
     refuse(checked_config(request.config), "outputs are checked with study full: ");
+  }
+
+  static std::uint64_t deadline_ns(const RunRequest& request) {
+    return static_cast<std::uint64_t>(request.deadline_ms) * 1'000'000;
   }
 
   static Config checked_config(Config config) {
@@ -93,11 +118,13 @@ class CudaEngine : public Engine {
 
   // The buffers of the last problem are kept: sweeps run many configs of one problem.
   LayerRunner& runner_for(const RunRequest& request) {
-    const std::uint64_t key = hash(*request.problem) * 31 + request.seed;
+    const std::uint64_t key =
+        (hash(*request.problem) * 31 + request.seed) * 31 + deadline_ns(request);
     if (!runner_ || key != runner_key_) {
       runner_.reset();  // frees its memory before the next problem's is allocated
-      runner_ = std::make_unique<LayerRunner>(*request.problem, devices_,
-                                              LayerRunner::Options{.seed = request.seed});
+      runner_ = std::make_unique<LayerRunner>(
+          *request.problem, devices_,
+          LayerRunner::Options{.seed = request.seed, .deadline_ns = deadline_ns(request)});
       runner_key_ = key;
     }
     return *runner_;
@@ -106,7 +133,7 @@ class CudaEngine : public Engine {
   // Before any time counts: poisoned buffers, one iteration, outputs against the reference. A study
   // takes waits away and computes nothing that could be checked; the full layer in its place also
   // leaves the tables and rows that the study then runs on.
-  static void check_outputs(LayerRunner& runner, const RunRequest& request) {
+  static double check_outputs(LayerRunner& runner, const RunRequest& request) {
     const Config checked = checked_config(request.config);
     runner.configure(checked);
     runner.memory().poison();
@@ -122,6 +149,18 @@ class CudaEngine : public Engine {
     if (checked != request.config) {
       runner.configure(request.config);
     }
+    return error;
+  }
+
+  static std::vector<PhaseSpan> time_phases(LayerRunner& runner, const std::vector<int>& gpus) {
+    std::vector<PhaseSpan> spans;
+    const std::vector<std::vector<PhaseTime>> by_gpu = runner.time_phases();
+    for (std::size_t i = 0; i < by_gpu.size(); ++i) {
+      for (const PhaseTime& phase : by_gpu[i]) {
+        spans.push_back({gpus.at(i), phase.kind, phase.us});
+      }
+    }
+    return spans;
   }
 
   static std::vector<Sample> take_samples(LayerRunner& runner, const RunRequest& request) {
@@ -160,6 +199,7 @@ class CudaEngine : public Engine {
   std::vector<Device> devices_;
   DeviceLimits limits_;
   std::mutex mutex_;
+  NcclChoice nccl_;  // outlives the runner, whose graphs hold its collectives
   std::unique_ptr<LayerRunner> runner_;
   std::uint64_t runner_key_ = 0;
 };
