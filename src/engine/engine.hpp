@@ -29,7 +29,15 @@ struct RunRequest {
   std::uint64_t seed = 1;
   int deadline_ms = 2000;  // cuda: of every wait on the device, 1 or more; sim: waits for nothing
   bool timeline = false;   // record one iteration
+  bool phases = false;     // cuda: time the phases of one more iteration
   std::string command;     // recorded as the timeline's origin
+};
+
+// A phase of an iteration as one GPU's stream saw it, from the end of the phase before it.
+struct PhaseSpan {
+  int device = 0;
+  timeline::Kind kind = timeline::Kind::ids_exchange;
+  double us = 0;
 };
 
 struct RunResult {
@@ -37,6 +45,12 @@ struct RunResult {
   std::string source;  // "simulated on rtx-pro-5000-pcie5", "measured on 2 x NVIDIA H200"
   std::vector<Sample> samples;
   std::optional<timeline::Timeline> timeline;
+
+  // Measured runs only.
+  std::vector<int> gpus;    // those in use, in the order of the ranks
+  std::string collectives;  // of a serial layer of two ranks or more: NCCL's file, or peer copies
+  double relative_error = 0;      // of the outputs that were checked before any time counted
+  std::vector<PhaseSpan> phases;  // by GPU, in the order of an iteration; where they were asked for
 };
 
 class Engine {
@@ -47,7 +61,7 @@ class Engine {
   virtual std::string identity() const = 0;  // device, driver, profile hash: a trial log's header
   virtual int parallel_runs() const = 0;     // runs that may be in flight at once
   // Thread-safe up to parallel_runs(). Throws InputError for an illegal config, CheckFailure for wrong
-  // outputs or an aborted launch.
+  // outputs or an aborted launch (CheckFailure::kind says which).
   virtual RunResult run(const RunRequest& request) = 0;
 };
 
