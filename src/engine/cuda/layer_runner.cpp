@@ -1,6 +1,7 @@
 #include "engine/cuda/layer_runner.hpp"
 
 #include <algorithm>
+#include <barrier>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -207,23 +208,39 @@ Sample LayerRunner::run_once() {
 }
 
 // A stream orders each copy of its device between the iterations; the devices run as far apart as the
-// iteration's own barriers let them.
+// iteration's own barriers let them. The launch threads keep in step with each other, not with the
+// devices: a launch may block until a full queue has room again, and whatever it holds meanwhile, what
+// the queue's head waits for has been enqueued by the other threads before.
 void LayerRunner::run_back_to_back(const StagedRuns& staged) {
-  const Feed& last = staged.feed(staged.iterations() - 1);
+  const auto taking_part = std::count_if(
+      runs_.begin(), runs_.end(), [](const DeviceRun& run) { return !run.lane.ranks.empty(); });
+  std::barrier<> in_step(taking_part);
+  struct Leave {  // however a thread's part ends, the others do not wait for it
+    std::barrier<>& barrier;
+    ~Leave() { barrier.arrive_and_drop(); }
+  };
   on_lanes([&](DeviceRun& run) {
-    cudaStream_t stream = run.lane.main.get();
-    for (int i = 0; i < staged.iterations(); ++i) {
-      for (const int rank : run.lane.ranks) {
-        staged.enqueue_feed(rank, i, stream);
-      }
-      launch_iteration(run);
-      for (const int rank : run.lane.ranks) {
-        staged.enqueue_keep(rank, i, stream);
+    {
+      const Leave leave{in_step};
+      for (int i = 0; i < staged.iterations(); ++i) {
+        in_step.arrive_and_wait();
+        enqueue_staged(run, staged, i);
       }
     }
     await(run, staged.iterations());
   });
-  verifier_->set_routing(last.routing);
+  verifier_->set_routing(staged.feed(staged.iterations() - 1).routing);
+}
+
+void LayerRunner::enqueue_staged(DeviceRun& run, const StagedRuns& staged, int iteration) {
+  cudaStream_t stream = run.lane.main.get();
+  for (const int rank : run.lane.ranks) {
+    staged.enqueue_feed(rank, iteration, stream);
+  }
+  launch_iteration(run);
+  for (const int rank : run.lane.ranks) {
+    staged.enqueue_keep(rank, iteration, stream);
+  }
 }
 
 // `work` on the launch thread of every device that takes part, and then what the devices reported.

@@ -82,6 +82,7 @@ class LayerRunner {
   void build_graphs();
   void launch(DeviceRun& run);
   void launch_iteration(DeviceRun& run);
+  void enqueue_staged(DeviceRun& run, const StagedRuns& staged, int iteration);
   void await(DeviceRun& run, int iterations);
   void on_lanes(const std::function<void(DeviceRun&)>& work);
   std::string abandon();
