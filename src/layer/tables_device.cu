@@ -1,8 +1,11 @@
-// The vectorised tables on a CUDA stream. Thrust's own scratch is carved from the end of the
+// The vectorised tables on a CUDA stream. The scratch of Thrust and CUB is carved from the end of the
 // workspace, so that nothing is allocated while a graph is captured.
 #include <cuda_runtime.h>
 #include <thrust/system/cuda/execution_policy.h>
+#include <cub/device/device_radix_sort.cuh>
 
+#include <algorithm>
+#include <bit>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -45,6 +48,45 @@ class ScratchAllocator {
   int live_ = 0;
 };
 
+void check(cudaError_t error) {
+  if (error != cudaSuccess) {
+    throw std::runtime_error(std::string("building the schedule tables: ") +
+                             cudaGetErrorString(error));
+  }
+}
+
+// CUB's own sort, because it can be told how many bits a key has: with up to 256 experts one pass, where
+// Thrust's would make a pass for each byte of the type.
+class SortByExpert {
+ public:
+  SortByExpert(cudaStream_t stream, ScratchAllocator& scratch)
+      : stream_(stream), scratch_(scratch) {}
+
+  void operator()(tables_thrust::Arrays& a) const {
+    const std::int32_t hits = a.sizes.hits();
+    const auto last = static_cast<std::uint32_t>(a.sizes.experts - 1);
+    const int bits = std::max(1, static_cast<int>(std::bit_width(last)));
+    cub::DoubleBuffer<std::uint32_t> keys(a.key, take<std::uint32_t>(hits));
+    cub::DoubleBuffer<std::int32_t> values(a.sorted, take<std::int32_t>(hits));
+    std::size_t bytes = 0;
+    check(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, values, hits, 0, bits, stream_));
+    void* const work = take<char>(bytes);
+    check(cub::DeviceRadixSort::SortPairs(work, bytes, keys, values, hits, 0, bits, stream_));
+    a.key = keys.Current();
+    a.sorted = values.Current();
+  }
+
+ private:
+  // Not given back: the sorted arrays are read until the build ends.
+  template <typename T>
+  T* take(std::size_t count) const {
+    return reinterpret_cast<T*>(scratch_.allocate(static_cast<std::ptrdiff_t>(count * sizeof(T))));
+  }
+
+  cudaStream_t stream_;
+  ScratchAllocator& scratch_;
+};
+
 // The radix sort's second pair of buffers, the scans' tile states and their alignment, with room.
 std::size_t scratch_bytes(const TableSizes& sizes) {
   constexpr std::size_t kFixed = std::size_t{1} << 20;
@@ -70,11 +112,8 @@ void build_tables_on_stream(CUstream_st* stream, const TableSizes& sizes,
   ScratchAllocator scratch(static_cast<char*>(workspace) + array_bytes(sizes),
                            scratch_bytes(sizes));
   tables_thrust::build(thrust::cuda::par_nosync(scratch).on(stream), sizes, experts, slot_order,
-                       rank, out, workspace);
-  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) {
-    throw std::runtime_error(std::string("building the schedule tables: ") +
-                             cudaGetErrorString(error));
-  }
+                       rank, out, workspace, SortByExpert(stream, scratch));
+  check(cudaGetLastError());
 }
 
 }  // namespace fusescope

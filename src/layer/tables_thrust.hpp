@@ -11,7 +11,6 @@
 #include <thrust/for_each.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/scan.h>
-#include <thrust/sort.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +37,7 @@ struct Arrays {
                             // after the scan, how many of each lie before
   std::int32_t* sorted;     // [hits] the hits by (expert, position)
   std::int32_t* first_hit;  // [E+1] where an expert begins in `sorted`
-  std::uint16_t* key;       // [hits] expert of each sorted hit
+  std::uint32_t* key;       // [hits] expert of each sorted hit
 };
 
 constexpr std::size_t kAlignment = 256;  // [bytes]
@@ -66,7 +65,7 @@ inline std::size_t carve(Arrays& arrays, void* workspace) {
   arrays.marks = carver.take<std::uint64_t>(arrays.sizes.max_rows());
   arrays.sorted = carver.take<std::int32_t>(hits);
   arrays.first_hit = carver.take<std::int32_t>(arrays.sizes.experts + 1);
-  arrays.key = carver.take<std::uint16_t>(hits);
+  arrays.key = carver.take<std::uint32_t>(hits);
   return carver.used();
 }
 
@@ -89,7 +88,7 @@ struct GatherKeys {
     a.sorted[position] = hit;
     const auto id = static_cast<std::uint32_t>(a.experts[hit]);
     const auto last = static_cast<std::uint32_t>(s.experts - 1);
-    a.key[position] = static_cast<std::uint16_t>(id < last ? id : last);
+    a.key[position] = id < last ? id : last;
   }
 };
 
@@ -100,7 +99,7 @@ struct FindFirstHits {
     std::int32_t high = a.sizes.hits();
     while (low < high) {
       const std::int32_t middle = low + (high - low) / 2;
-      if (a.key[middle] < expert) {
+      if (a.key[middle] < static_cast<std::uint32_t>(expert)) {
         low = middle + 1;
       } else {
         high = middle;
@@ -124,7 +123,7 @@ struct PadExperts {
 struct ScatterSlots {
   Arrays a;
   FUSESCOPE_BOTH_SIDES void operator()(std::int32_t index) const {
-    const std::int32_t expert = a.key[index];
+    const auto expert = static_cast<std::int32_t>(a.key[index]);
     a.out.slots[a.sorted[index]] = a.out.expert_rows[expert] + index - a.first_hit[expert];
   }
 };
@@ -204,10 +203,11 @@ struct FillRowBlocks {
 };
 
 // All pointers are in the policy's memory; `workspace` has at least carve()'s bytes. Work that
-// Thrust allocates for itself comes from the policy's allocator.
-template <typename Policy>
+// Thrust allocates for itself comes from the policy's allocator. `sort(arrays)` sorts the pairs of `key`
+// and `sorted` by key, stably; it may leave them in other arrays, and the pointers there.
+template <typename Policy, typename Sort>
 void build(const Policy& policy, const TableSizes& sizes, const std::int32_t* experts,
-           SlotOrder slot_order, int rank, const TablePointers& out, void* workspace) {
+           SlotOrder slot_order, int rank, const TablePointers& out, void* workspace, Sort sort) {
   Arrays a{sizes, slot_order, rank, experts, out, nullptr, nullptr, nullptr, nullptr};
   carve(a, workspace);
   const thrust::counting_iterator<std::int32_t> zero(0);
@@ -215,7 +215,7 @@ void build(const Policy& policy, const TableSizes& sizes, const std::int32_t* ex
   const std::int32_t entries = sizes.experts + 1;
 
   thrust::for_each_n(policy, zero, hits, GatherKeys{a});
-  thrust::stable_sort_by_key(policy, a.key, a.key + hits, a.sorted);
+  sort(a);
   thrust::for_each_n(policy, zero, entries, FindFirstHits{a});
   thrust::for_each_n(policy, zero, entries, PadExperts{a});
   thrust::exclusive_scan(policy, out.expert_rows, out.expert_rows + entries, out.expert_rows);

@@ -1,6 +1,8 @@
 #pragma once
 // The body that the two host translation units share: vectors around tables_thrust::build.
 
+#include <thrust/sort.h>
+
 #include <vector>
 
 #include "layer/tables_thrust.hpp"
@@ -23,7 +25,10 @@ ScheduleTables build_on_host(const Policy& policy, const Shape& shape, const Rou
   std::vector<std::uint64_t> workspace(carve(measured, nullptr) / sizeof(std::uint64_t));
   const TablePointers out{tables.expert_rows.data(), tables.slots.data(), tables.pull_order.data(),
                           tables.job_order.data(),   tables.slack.data(), nullptr};
-  build(policy, sizes, routing.experts.data(), slot_order, rank, out, workspace.data());
+  build(policy, sizes, routing.experts.data(), slot_order, rank, out, workspace.data(),
+        [&](Arrays& a) {
+          thrust::stable_sort_by_key(policy, a.key, a.key + sizes.hits(), a.sorted);
+        });
   tables.slack.resize(tables.rows() / kRowBlock);
   return tables;
 }
