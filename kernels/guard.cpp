@@ -20,7 +20,10 @@ std::string subject(const Diagnosis& d) {
     case Wait::ready:
       return fmt::format("row block {} of the down GEMM (done counter)", d.index);
     case Wait::residency:
-      return fmt::format("the GEMM's {} blocks to be resident", d.index);
+      return fmt::format(
+          "the GEMM's {} blocks to be resident (beside the jobs' stream: is "
+          "CUDA_DEVICE_MAX_CONNECTIONS 1?)",
+          d.index);
     case Wait::watermark:
       return fmt::format("the watermark of sending rank {}", d.index);
     case Wait::clock:
