@@ -42,6 +42,7 @@ Dependencies::Dependencies(const Timeline& timeline) : timeline_(&timeline) {
   order_tracks();
   index_events();
   find_openings();
+  join_lanes();
 }
 
 void Dependencies::size_tables() {

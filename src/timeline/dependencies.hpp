@@ -33,8 +33,14 @@ class Dependencies {
     EventId last = 0;
   };
   Range events_of_track(std::uint32_t track) const;
-  // The event on this one's track that ended last before this one began (at the same nanosecond
-  // counts).
+  // What its block did before: the event on this one's track that ended last before this one began (at
+  // the same nanosecond counts). Where the lanes of a block are the warps of one program, the program's
+  // order goes across them:
+  //   epilogue      the mainloop of its tile
+  //   push          the sum of its job, unless its own lane was busy until later
+  //   sum           no claim: a block claims its next job while this one waits to be summed
+  //   the first     of a lane of a compute block, which begins when the block's other lanes have done their
+  //   claim, gate   part: the event of those that ended last before it began
   EventId previous_on_track(EventId id) const { return previous_[id]; }
   // The slice that encloses this one on its track.
   EventId parent(EventId id) const { return parent_[id]; }
@@ -98,6 +104,9 @@ class Dependencies {
   void keep_only(Table& table, int rank, int key, EventId id);
   void keep_latest(Table& table, int rank, int key, EventId id) const;
   void find_openings();
+  void join_lanes();
+  void join_block(const std::vector<std::uint32_t>& tracks);
+  void follow(EventId id, EventId earlier);
 
   const Timeline* timeline_;
   int ranks_ = 0;

@@ -1,0 +1,92 @@
+// Program order across the lanes of a block (Dependencies::previous_on_track).
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "timeline/dependencies.hpp"
+
+namespace fusescope::timeline {
+namespace {
+
+// Kinds with which a lane goes on where other lanes of its block have ended.
+bool continues_block(Kind kind) {
+  return kind == Kind::claim || kind == Kind::gate_wait || kind == Kind::mainloop;
+}
+
+}  // namespace
+
+// Links to an event of another lane, if that ended last. It must also have begun earlier: then no chain
+// of links comes back to where it started, whatever the file holds.
+void Dependencies::follow(EventId id, EventId earlier) {
+  if (earlier == kNone || event(earlier).track == event(id).track ||
+      event(earlier).end_ns > event(id).begin_ns || event(earlier).begin_ns >= event(id).begin_ns) {
+    return;
+  }
+  const EventId previous = previous_[id];
+  if (previous == kNone || event(previous).end_ns <= event(earlier).end_ns) {
+    previous_[id] = earlier;
+  }
+}
+
+void Dependencies::join_lanes() {
+  std::map<std::array<int, 4>, std::vector<std::uint32_t>> blocks;
+  for (std::uint32_t track = 0; track < timeline_->tracks.size(); ++track) {
+    const Track& what = timeline_->tracks[track];
+    const bool slots = what.stage == Stage::dispatch_gemm && what.role == Role::communication;
+    if (what.stage != Stage::stream && !slots) {  // token slots wait for none of the others
+      blocks[{what.rank, static_cast<int>(what.stage), static_cast<int>(what.role), what.block}]
+          .push_back(track);
+    }
+  }
+  for (const auto& [block, tracks] : blocks) {
+    if (tracks.size() > 1) {
+      join_block(tracks);
+    }
+  }
+  for (EventId id = 0; id < timeline_->events.size(); ++id) {
+    EventId& previous = previous_[id];
+    while (event(id).kind == Kind::sum && previous != kNone &&
+           event(previous).kind == Kind::claim && event(previous).token != event(id).token) {
+      previous = previous_[previous];
+    }
+  }
+}
+
+void Dependencies::join_block(const std::vector<std::uint32_t>& tracks) {
+  std::map<std::pair<int, int>, EventId> mainloops;
+  std::map<int, EventId> sums;
+  for (const std::uint32_t track : tracks) {
+    for (EventId id = track_events_[track].first; id < track_events_[track].last; ++id) {
+      const Event& what = event(id);
+      if (what.kind == Kind::mainloop) {
+        mainloops[{what.row_block, what.index}] = id;
+      } else if (what.kind == Kind::sum) {
+        sums[what.token] = id;
+      }
+    }
+  }
+  for (const std::uint32_t track : tracks) {
+    const Range range = track_events_[track];
+    for (EventId id = range.first; id < range.last; ++id) {
+      const Event& what = event(id);
+      if (what.kind == Kind::epilogue) {
+        const auto found = mainloops.find({what.row_block, what.index});
+        follow(id, found == mainloops.end() ? kNone : found->second);
+      } else if (what.kind == Kind::push) {
+        const auto found = sums.find(what.token);
+        follow(id, found == sums.end() ? kNone : found->second);
+      } else if (id == range.first && continues_block(what.kind)) {
+        for (const std::uint32_t other : tracks) {
+          for (EventId at = track_events_[other].first;
+               at < track_events_[other].last && event(at).begin_ns < what.begin_ns; ++at) {
+            follow(id, at);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace fusescope::timeline
