@@ -14,9 +14,7 @@
 # with 1 if a step failed. A step that outlasts its limit is killed, and is a failure.
 set -u -o pipefail
 
-kPrograms=(tests/engine/cuda/cuda_engine_test tests/layer/layer_cuda_test
-           tests/kernels/gemm_test tests/kernels/gemm_gate_test)
-kExtras=(tests/engine/cuda/layer_timing bin/fusescope)
+kPrograms=(cuda_engine_test layer_cuda_test gemm_test gemm_gate_test kernels_hold_test layer_timing fusescope)
 # Suites of cuda_engine_test, each a step of its own: after a crash the others still run.
 kSuites=(CudaEngine DevicesOfRanks DeviceTables PairwiseDesign Matrix Verification Invariance
          BackToBackIterations FaultMatrix Faults Inject LayerMatrix PairwiseMatrix CoLocated
@@ -27,12 +25,12 @@ kSuitesOfTwo=(TwoDevices Invariance BackToBackIterations FaultMatrix Inject Laye
 pack() {
   local build=$1 bin=$2
   mkdir -p "$bin" || exit 2
-  for program in "${kPrograms[@]}" "${kExtras[@]}"; do
-    if [[ ! -x $build/$program ]]; then
-      echo "gpu_campaign: $build/$program is not there: build it first" >&2
+  for program in "${kPrograms[@]}"; do
+    if [[ ! -x $build/bin/$program ]]; then
+      echo "gpu_campaign: $build/bin/$program is not there: build it first" >&2
       exit 2
     fi
-    strip -o "$bin/$(basename "$program")" "$build/$program" || exit 2
+    strip -o "$bin/$program" "$build/bin/$program" || exit 2
   done
   git -C "$(dirname "$0")" describe --always --dirty --abbrev=40 >"$bin/commit.txt"
   du -sh "$bin"
@@ -124,6 +122,8 @@ one() {
   step "tables" 60 "$bin/layer_cuda_test"
   step "gemm" 120 "$bin/gemm_test"
   step "gemm gates" 120 "$bin/gemm_gate_test"
+  step "hold" 60 "$bin/kernels_hold_test"
+  step "hold" 60 "$bin/kernels_hold_test"
   for suite in "${kSuites[@]}"; do
     step "$suite" 120 "$bin/cuda_engine_test" \
       --gtest_filter="$suite.*:*/$suite.*:-*TwoDevices*"
