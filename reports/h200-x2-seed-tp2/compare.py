@@ -2,7 +2,7 @@
 process of torch_layer.py, on the same shape and the same kind of routing, and the rounds alternate, so
 that drift of the machine meets both. Both time an iteration in the same way (see torch_layer.py).
 
-    python3 compare.py --layer-timing build/release/tests/engine/cuda/layer_timing --out compare.json
+    python3 compare.py --layer-timing build/release/bin/layer_timing --out compare.json
         --case 'serial:form=serial' --case 'fused:dispatch_comm_sms=0 tokens_per_block=8'
 
 Prints a table, and writes one JSON: by layer the median, the 10% and the 90% of all samples, the median
