@@ -1,4 +1,5 @@
-// fusescope check: everything about a problem that can be checked without a GPU.
+// fusescope check: everything about a problem that can be checked without a GPU; with --engine cuda, the
+// layer on the GPUs, end to end.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,14 +9,19 @@
 
 #include "cli/command.hpp"
 #include "cli/common_options.hpp"
+#include "engine/gpus.hpp"
 #include "layer/check.hpp"
 
 namespace fusescope::cli {
 namespace {
 
 struct CheckOptions {
+  CheckOptions() { engine.engine = "sim"; }  // the GPUs are checked when they are asked for
+
   ProblemOptions problem;
   ConfigOptions config;
+  EngineFlags engine;
+  std::uint64_t seed = 1;
   bool json = false;
 };
 
@@ -23,14 +29,39 @@ constexpr const char* kFooter =
     "\nSchedule tables: the plain host loops against both Thrust builds, element by element, and "
     "every\n"
     "invariant. Dataflow: the real tables drive the layer in fp32 against a naive reference.\n"
+    "With --engine cuda, on the GPUs instead: the tables that the kernels used against the golden "
+    "ones,\n"
+    "outputs from NaN-poisoned buffers against an fp32 reference that shares no kernel, repeats "
+    "and other\n"
+    "knobs bit by bit.\n"
     "\nExamples:\n"
     "  fusescope check --shape seed-tp4 --routing zipf:1.2\n"
-    "  fusescope check --shape olmoe-1b-7b --routing file:routing.npy#layer=3 --json";
+    "  fusescope check --shape olmoe-1b-7b --routing file:routing.npy#layer=3 --json\n"
+    "  fusescope check --engine cuda --shape seed-tp2 --routing uniform\n"
+    "  fusescope check --engine cuda --shape seed-tp4 --ranks 8 --devices 0";
+
+std::vector<CheckResult> results_of(const CheckOptions& options, const Problem& problem,
+                                    const Config& config) {
+  if (options.engine.engine == "sim" && options.engine.devices.empty()) {
+    return check_layer(problem, config);
+  }
+  const std::unique_ptr<engine::Engine> engine = options.engine.make();
+  if (engine->name() != "cuda") {
+    return check_layer(problem, config);
+  }
+  require_legal(options.config, problem, config, engine->device());
+  engine::RunRequest request;
+  request.problem = &problem;
+  request.config = config;
+  request.seed = options.seed;
+  request.deadline_ms = options.engine.deadline_ms;
+  return engine::check_on_gpus(options.engine.options(), request);
+}
 
 int execute(const CheckOptions& options) {
   const Config config = options.config.config();
   const Problem problem = options.problem.problem();
-  const std::vector<CheckResult> results = check_layer(problem, config);
+  const std::vector<CheckResult> results = results_of(options, problem, config);
   const bool passed = !results.empty() && std::all_of(results.begin(), results.end(),
                                                       [](const auto& each) { return each.passed; });
   if (options.json) {
@@ -63,10 +94,13 @@ int execute(const CheckOptions& options) {
 
 void add_check(CLI::App& app, Context& context) {
   const auto options = std::make_shared<CheckOptions>();
-  CLI::App* command =
-      app.add_subcommand("check", "Check schedule tables and dataflow, without a GPU");
+  CLI::App* command = app.add_subcommand(
+      "check", "Check schedule tables and dataflow without a GPU, or the layer on GPUs");
   options->problem.add_to(*command);
   options->config.add_to(*command);
+  options->engine.add_to(*command);
+  command->add_option("--seed", options->seed, "GPUs: seed of weights and inputs")
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON instead of text");
   command->footer(kFooter);
   command->callback(

@@ -33,7 +33,54 @@ constexpr const char* kFooter =
     "  fusescope run --shape seed-tp4 --routing zipf:1.0\n"
     "  fusescope run --set dispatch_comm_sms=8 --set all_hands=false --out out/run\n"
     "  fusescope run --set form=serial                    the baseline\n"
+    "  fusescope run --engine cuda --shape seed-tp2 --routing uniform --devices 0,1\n"
+    "  fusescope run --engine cuda --ranks 4              ranks share GPUs where there are fewer\n"
     "  fusescope run --config out/quickstart/best/run.json --json";
+
+// What only a run on GPUs can say.
+void print_measured(const engine::RunResult& result) {
+  std::string gpus;
+  for (const int gpu : result.gpus) {
+    gpus += fmt::format("{}{}", gpus.empty() ? "" : ", ", gpu);
+  }
+  std::printf("GPUs      %s\n", gpus.c_str());
+  if (!result.collectives.empty()) {
+    std::printf("rows by   %s\n", wrapped(result.collectives, 10).c_str());
+  }
+  std::printf("outputs   relative error %.1e against the reference, equal in every sample\n",
+              result.relative_error);
+  std::vector<double> clocks;
+  for (const engine::Sample& sample : result.samples) {
+    clocks.push_back(sample.sm_clock_mhz);
+  }
+  const Spread clock = spread(clocks);
+  if (clock.low > 0) {
+    std::printf("SM clock  %.0f MHz in the kernels (median; %.0f to %.0f)\n", clock.median,
+                clock.low, clock.high);
+  }
+}
+
+// A row per phase in the order of an iteration, a column per GPU.
+void print_phases(const engine::RunResult& result) {
+  if (result.phases.empty()) {
+    return;
+  }
+  std::string head = fmt::format("\n{:<18}", "phase, us");
+  std::string rows;
+  for (const int gpu : result.gpus) {
+    head += fmt::format(" {:>9}", fmt::format("GPU {}", gpu));
+  }
+  const std::size_t count = result.phases.size() / result.gpus.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    rows += fmt::format("{:<18}", timeline::name(result.phases[i].kind));
+    for (std::size_t gpu = 0; gpu < result.gpus.size(); ++gpu) {
+      rows += fmt::format(" {:>9.1f}", result.phases[gpu * count + i].us);
+    }
+    rows += '\n';
+  }
+  std::printf("%s\n%s", head.c_str(), rows.c_str());
+  std::printf("One iteration of its own, with a mark after each phase: not one of the samples.\n");
+}
 
 void print_text(const Problem& problem, const Config& config, const Run& run) {
   const std::size_t samples = run.result.samples.size();
@@ -44,11 +91,18 @@ void print_text(const Problem& problem, const Config& config, const Run& run) {
   std::printf("problem   %s\n", describe(problem).c_str());
   std::printf("config    %s\n", describe(config).c_str());
   std::printf("source    %s\n", run.result.source.c_str());
-  const bool exact = samples == 1 && run.result.provenance == timeline::Provenance::simulated;
+  const bool measured = run.result.provenance == timeline::Provenance::measured;
+  const bool exact = samples == 1 && !measured;
   const std::string how =
       exact ? "one iteration: the simulation has no noise"
             : fmt::format("median of {} sample{}", samples, samples == 1 ? "" : "s");
   std::printf("wall      %.1f us%s, %s\n", run.wall_us.median, interval.c_str(), how.c_str());
+  if (measured) {
+    const Spread wall = wall_spread(run.result);
+    std::printf("spread    %.1f to %.1f us (10%% to 90%% of the samples)\n", wall.low, wall.high);
+    print_measured(run.result);
+    print_phases(run.result);
+  }
   if (run.attribution) {
     std::printf("\n%s", attribution_text(*run.attribution).c_str());
   }
@@ -66,7 +120,9 @@ int execute(const RunOptions& options, const Context& context) {
   request.min_samples = options.samples;
   request.max_seconds = options.max_seconds;
   request.seed = options.seed;
+  request.deadline_ms = options.engine.deadline_ms;
   request.timeline = options.trace;
+  request.phases = options.trace;
   request.command = context.command;
   if (!options.out.empty()) {
     require_free(options.out, request, options.force);
@@ -107,7 +163,7 @@ void add_run(CLI::App& app, Context& context) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Seed of the engine's noise")->capture_default_str();
   command->add_flag("--trace,!--no-trace", options->trace,
-                    "Record one iteration and attribute it (default)");
+                    "Record one iteration and attribute it (default); on GPUs: time its phases");
   command->add_option("--out", options->out, "Folder for run.json and timeline.fst")
       ->type_name("DIR");
   command->add_flag("--force", options->force, "Write into --out whatever it holds");

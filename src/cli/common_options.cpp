@@ -1,6 +1,7 @@
 #include "cli/common_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
@@ -9,18 +10,33 @@
 namespace fusescope::cli {
 namespace {
 
-// Runs `make`; an InputError of it that names no file is told to come from `option`.
-template <typename Make>
-auto from_option(const std::string& option, Make make) {
-  try {
-    return make();
-  } catch (const InputError& error) {
-    InputError::Parts parts = error.parts();
-    if (!parts.file.empty()) {
-      throw;
-    }
-    throw InputError({option, "", parts.problem, parts.accepted});
+// The option that an engine's refusal is about.
+std::string option_of(const InputError& error, const EngineFlags& flags) {
+  if (error.parts().place == "devices") {
+    return "--devices";
   }
+  return flags.profile.empty() ? "--engine" : "--profile";
+}
+
+std::vector<int> parse_devices(const std::string& text) {
+  std::vector<int> devices;
+  const auto refuse = [&] {
+    throw InputError({"--devices", "", "\"" + text + "\" is not a list of GPUs",
+                      "their numbers, separated by commas, such as 0,1 (\"list devices\")"});
+  };
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (bool more = !text.empty(); more;) {
+    int index = -1;
+    const auto [behind, error] = std::from_chars(at, end, index);
+    if (error != std::errc{} || index < 0 || (behind != end && *behind != ',')) {
+      refuse();
+    }
+    devices.push_back(index);
+    more = behind != end;
+    at = more ? behind + 1 : end;
+  }
+  return devices;
 }
 
 }  // namespace
@@ -35,10 +51,23 @@ void ProblemOptions::add_to(CLI::App& command) {
                   "(\"list routings\")")
       ->type_name("ROUTING")
       ->capture_default_str();
+  command
+      .add_option(
+          "--ranks", ranks,
+          "Ranks in place of the shape's; tokens per rank and the per-rank intermediate size "
+          "stay. More ranks than GPUs share them, phase by phase: right outputs, but no "
+          "layer's wall time")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
 }
 
 Problem ProblemOptions::problem() const {
-  const Shape loaded = from_option("--shape", [&] { return load_shape(shape); });
+  Shape loaded = from_option("--shape", [&] { return load_shape(shape); });
+  if (ranks != 0 && ranks != loaded.ranks) {
+    loaded.name += ", ranks " + std::to_string(ranks);
+    loaded.ranks = ranks;
+    validate(loaded, "--ranks");
+  }
   return from_option("--routing", [&] { return make_problem(loaded, parse_routing(routing)); });
 }
 
@@ -54,14 +83,44 @@ void EngineFlags::add_to(CLI::App& command) {
       .add_option("--profile", profile,
                   "Device profile of the simulator: a name (\"list profiles\") or a JSON file")
       ->type_name("PROFILE");
-  command.add_option("--devices", devices, "GPUs of the cuda engine, such as 0,1 (default: all)")
-      ->type_name("N,...")
-      ->delimiter(',');
+  command
+      .add_option(
+          "--devices", devices,
+          "GPUs of the cuda engine by number, such as 0,1 (\"list devices\"); default: all. "
+          "Ranks lie on them in blocks")
+      ->type_name("N,...");
+  command
+      .add_option("--deadline-ms", deadline_ms,
+                  "GPUs: a wait on the device that lasts longer is given up, and the run ends with "
+                  "who waited for what")
+      ->type_name("MS")
+      ->check(CLI::Range(1, 3'600'000))
+      ->capture_default_str();
+}
+
+engine::EngineOptions EngineFlags::options() const {
+  if (engine == "sim" && !devices.empty()) {
+    throw InputError({"--devices", "", "\"" + devices + "\" names GPUs, and --engine is sim",
+                      "--engine cuda or auto"});
+  }
+  if (!profile.empty() && (engine == "cuda" || !devices.empty())) {
+    throw InputError({"--profile", "",
+                      "\"" + profile + "\" is for the simulator, and the GPUs are asked for",
+                      "--engine sim, without --devices"});
+  }
+  return {engine, profile, parse_devices(devices)};
 }
 
 std::unique_ptr<engine::Engine> EngineFlags::make() const {
-  const std::string option = profile.empty() ? "--engine" : "--profile";
-  return from_option(option, [&] { return engine::make_engine({engine, profile, devices}); });
+  const engine::EngineOptions wanted = options();
+  try {
+    return engine::make_engine(wanted);
+  } catch (const InputError& error) {
+    if (!error.parts().file.empty()) {
+      throw;
+    }
+    throw InputError({option_of(error, *this), "", error.parts().problem, error.parts().accepted});
+  }
 }
 
 void ConfigOptions::add_to(CLI::App& command) {

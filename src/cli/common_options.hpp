@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "engine/engine.hpp"
 #include "layer/problem.hpp"
 
@@ -18,6 +19,7 @@ namespace fusescope::cli {
 struct ProblemOptions {
   std::string shape = "seed-tp4";
   std::string routing = "balanced";
+  int ranks = 0;  // in place of the shape's; 0 = the shape's
   void add_to(CLI::App& command);
   Problem problem() const;  // throws InputError naming the option
 };
@@ -25,10 +27,25 @@ struct ProblemOptions {
 struct EngineFlags {
   std::string engine = "auto";
   std::string profile;
-  std::vector<int> devices;
+  std::string devices;     // "0,1"
+  int deadline_ms = 2000;  // of every wait on the device
   void add_to(CLI::App& command);
+  engine::EngineOptions options() const;         // throws InputError naming the option
   std::unique_ptr<engine::Engine> make() const;  // throws InputError naming the option
 };
+
+// Runs `make`; an InputError of it that names no file is told to come from `option`.
+template <typename Make>
+auto from_option(const std::string& option, Make make) {
+  try {
+    return make();
+  } catch (const InputError& error) {
+    if (!error.parts().file.empty()) {
+      throw;
+    }
+    throw InputError({option, "", error.parts().problem, error.parts().accepted});
+  }
+}
 
 struct ConfigOptions {
   std::vector<std::string> assignments;  // --set knob=value

@@ -1,5 +1,6 @@
 #include "cli/run_folder.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -18,7 +19,49 @@ std::string problem_hash(const Problem& problem) {
   return sweep::hex(hash(problem));
 }
 
+// What only a run on GPUs has.
+Json measured(const engine::RunResult& result) {
+  Json phases = Json::array();
+  for (const engine::PhaseSpan& phase : result.phases) {
+    phases.push_back(
+        {{"gpu", phase.device}, {"phase", timeline::name(phase.kind)}, {"us", phase.us}});
+  }
+  Json rank_walls = Json::array();
+  std::vector<double> clocks;
+  for (const engine::Sample& sample : result.samples) {
+    rank_walls.push_back(sample.rank_wall_us);
+    clocks.push_back(sample.sm_clock_mhz);
+  }
+  const Spread wall = wall_spread(result);
+  return {{"gpus", result.gpus},
+          {"collectives", result.collectives},
+          {"relative_error", result.relative_error},
+          {"wall_us_10_to_90_percent", {wall.low, wall.high}},
+          {"sm_clock_mhz", {{"median", spread(clocks).median}, {"samples", clocks}}},
+          {"rank_wall_us", rank_walls},
+          {"phases", phases}};
+}
+
 }  // namespace
+
+Spread spread(std::vector<double> values) {
+  if (values.empty()) {
+    return {};
+  }
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+  };
+  return {at(0.1), at(0.5), at(0.9)};
+}
+
+Spread wall_spread(const engine::RunResult& result) {
+  std::vector<double> walls;
+  for (const engine::Sample& sample : result.samples) {
+    walls.push_back(sample.wall_us);
+  }
+  return spread(walls);
+}
 
 Run run_once(engine::Engine& engine, const engine::RunRequest& request) {
   Run run;
@@ -64,6 +107,9 @@ Json run_document(const engine::Engine& engine, const engine::RunRequest& reques
                     {{"median", run.wall_us.median},
                      {"half_ci", run.wall_us.half_width()},
                      {"samples", samples}}}};
+  if (run.result.provenance == timeline::Provenance::measured) {
+    document["measured"] = measured(run.result);
+  }
   if (run.attribution) {
     document["attribution"] =
         Json::parse(analysis::to_json(*run.attribution, *run.result.timeline, attribution_rows));

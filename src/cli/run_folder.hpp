@@ -20,6 +20,15 @@ struct Run {
   std::optional<analysis::Attribution> attribution;  // where a timeline was recorded
 };
 
+// Median, and 10% and 90% of the values (the nearest of them); zeros of none.
+struct Spread {
+  double low = 0;
+  double median = 0;
+  double high = 0;
+};
+Spread spread(std::vector<double> values);
+Spread wall_spread(const engine::RunResult& result);
+
 // Throws what the engine throws, and CheckFailure when its timeline breaks the event contract.
 Run run_once(engine::Engine& engine, const engine::RunRequest& request);
 
