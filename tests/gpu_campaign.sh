@@ -123,7 +123,6 @@ one() {
   step "gemm" 120 "$bin/gemm_test"
   step "gemm gates" 120 "$bin/gemm_gate_test"
   step "hold" 60 "$bin/kernels_hold_test"
-  step "hold" 60 "$bin/kernels_hold_test"
   for suite in "${kSuites[@]}"; do
     step "$suite" 120 "$bin/cuda_engine_test" \
       --gtest_filter="$suite.*:*/$suite.*:-*TwoDevices*"
