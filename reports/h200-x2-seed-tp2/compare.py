@@ -11,6 +11,7 @@ of each round, the SM clock, and the relative error of the outputs (PyTorch's ar
 """
 import argparse
 import datetime
+import importlib.util
 import json
 import os
 import pathlib
@@ -22,6 +23,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 SWEEPS = HERE.parent.parent / "sweeps"
 
 
+def environment():
+    """With PyTorch's NCCL for fusescope's serial layer, too, unless another is asked for."""
+    found = {"FUSESCOPE_SWEEPS_DIR": str(SWEEPS), **os.environ}
+    package = importlib.util.find_spec("nvidia.nccl") if importlib.util.find_spec("nvidia") else None
+    for folder in package.submodule_search_locations if package else []:
+        library = pathlib.Path(folder) / "lib" / "libnccl.so.2"
+        if library.exists():
+            found.setdefault("FUSESCOPE_NCCL", str(library))
+    return found
+
+
 def quantile(values, share):
     ordered = sorted(values)
     return round(ordered[int(share * (len(ordered) - 1) + 0.5)], 2)
@@ -30,9 +42,8 @@ def quantile(values, share):
 def run(command, limit):
     """None, or what went wrong."""
     try:
-        done = subprocess.run(command, env={**os.environ, "FUSESCOPE_SWEEPS_DIR": str(SWEEPS)},
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=limit, check=False)
+        done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return f"{command[0]}: not done after {limit} s"
     except OSError as error:
@@ -78,7 +89,7 @@ def summarise(name, rounds):
              "p10_us": quantile(walls, 0.1), "p90_us": quantile(walls, 0.9),
              "round_medians_us": [quantile(taken["wall_us"], 0.5) for taken in rounds],
              "sm_clock_mhz": quantile([taken["sm_clock_mhz"] for taken in rounds], 0.5)}
-    for key in ("config", "relative_error", "worst_row_error", "host_late"):
+    for key in ("config", "collectives", "relative_error", "worst_row_error", "host_late"):
         if key in rounds[0]:
             layer[key] = max(taken[key] for taken in rounds)
     return {**layer, "wall_us": [taken["wall_us"] for taken in rounds]}
