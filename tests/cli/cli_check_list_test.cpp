@@ -17,7 +17,7 @@ TEST_F(Program, ChecksTablesAndDataflow) {
 
 TEST_F(Program, EveryListHasRowsAndNames) {
   for (const char* what :
-       {"shapes", "routings", "knobs", "sweeps", "engines", "profiles", "devices", "formats"}) {
+       {"shapes", "routings", "knobs", "sweeps", "engines", "profiles", "formats"}) {
     const test::Said text = fusescope(std::string("list ") + what);
     const test::Said json = fusescope(std::string("list ") + what + " --json");
     ASSERT_EQ(text.code, 0) << what << text.err;

@@ -1,5 +1,6 @@
 #pragma once
-// Runs the fusescope binary in a folder of its own and keeps what it said.
+// Runs the fusescope binary in a folder of its own and keeps what it said. $FUSESCOPE_PROGRAM names another
+// than the one that was built beside the tests, for binaries carried to a machine with GPUs.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -24,6 +25,11 @@ inline void write_text(const std::filesystem::path& path, const std::string& tex
   std::ofstream(path, std::ios::binary) << text;
 }
 
+inline std::string program() {
+  const char* carried = std::getenv("FUSESCOPE_PROGRAM");
+  return carried != nullptr ? std::filesystem::absolute(carried).string() : FUSESCOPE_BINARY;
+}
+
 struct Said {
   int code = -1;
   std::string out;
@@ -46,8 +52,8 @@ class ProgramTest : public testing::Test {
 
   // `arguments` as a shell takes them, run in the test's folder.
   Said fusescope(const std::string& arguments) const {
-    const std::string line = "cd '" + folder_.string() + "' && '" + FUSESCOPE_BINARY + "' " +
-                             arguments + " >.stdout 2>.stderr </dev/null";
+    const std::string line = "cd '" + folder_.string() + "' && '" + program() + "' " + arguments +
+                             " >.stdout 2>.stderr </dev/null";
     const int status = std::system(line.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(folder_ / ".stdout"),
             read_text(folder_ / ".stderr")};

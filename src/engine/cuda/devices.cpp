@@ -48,7 +48,7 @@ std::string list_of(const std::vector<Device>& devices) {
     text += fmt::format("{}{} ({}{})", text.empty() ? "" : ", ", d.index, d.name,
                         d.lacks.empty() ? "" : ": " + d.lacks);
   }
-  return text.empty() ? "none is here" : text;
+  return text;
 }
 
 bool can_access(int from, int to) {
@@ -80,6 +80,19 @@ std::vector<Device> find_devices() {
   return devices;
 }
 
+std::string why_no_devices() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  static_cast<void>(cudaGetLastError());
+  if (error == cudaErrorInsufficientDriver) {  // also where there is no driver at all
+    return "no NVIDIA driver for CUDA 13 or newer";
+  }
+  if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0)) {
+    return "the driver lists no GPU";
+  }
+  return error == cudaSuccess ? "" : cudaGetErrorString(error);
+}
+
 std::vector<Device> select_devices(const std::vector<int>& wanted) {
   const std::vector<Device> all = find_devices();
   std::vector<Device> chosen;
@@ -94,7 +107,7 @@ std::vector<Device> select_devices(const std::vector<int>& wanted) {
       throw InputError({"", "devices",
                         found == all.end() ? fmt::format("there is no device {}", index)
                                            : fmt::format("device {} has {}", index, found->lacks),
-                        list_of(all)});
+                        all.empty() ? "engine sim: " + why_no_devices() : list_of(all)});
     }
     if (std::any_of(chosen.begin(), chosen.end(),
                     [&](const Device& d) { return d.index == index; })) {
@@ -104,8 +117,10 @@ std::vector<Device> select_devices(const std::vector<int>& wanted) {
     chosen.push_back(*found);
   }
   if (chosen.empty()) {
-    throw InputError({"", "engine", "cuda finds no usable device: " + list_of(all),
-                      "a GPU of compute capability 9.0, or engine sim"});
+    throw InputError(
+        {"", "engine",
+         "cuda finds no usable GPU: " + (all.empty() ? why_no_devices() : list_of(all)),
+         "a GPU of compute capability 9.0, or engine sim"});
   }
   for (const Device& d : chosen) {
     if (d.name != chosen.front().name || d.sms != chosen.front().sms) {

@@ -22,6 +22,9 @@ DeviceLimits limits_of(const Device& device);
 // All devices of this machine; empty where there is no driver. Never throws.
 std::vector<Device> find_devices();
 
+// Why find_devices() is empty, in words; "" where it is not.
+std::string why_no_devices();
+
 // The devices asked for (all usable ones if none is named). Throws InputError when one does not exist
 // or is not usable, when none is left, or when two of them differ in kind.
 std::vector<Device> select_devices(const std::vector<int>& wanted);

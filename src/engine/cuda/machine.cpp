@@ -80,10 +80,8 @@ Machine describe_machine() {
   machine.nccl_version = nccl.version;
   machine.why_no_nccl = nccl.why_not;
 
-  int count = 0;
-  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
-    static_cast<void>(cudaGetLastError());
-    machine.why_no_gpu = error != cudaSuccess ? cudaGetErrorString(error) : "the driver lists none";
+  machine.why_no_gpu = why_no_devices();
+  if (!machine.why_no_gpu.empty()) {
     return machine;
   }
   const std::string driver = kernel_driver();

@@ -1,0 +1,79 @@
+// The options of the cuda engine on a machine without GPUs: each says what is missing, or what is accepted.
+#include "program.hpp"
+
+namespace fusescope::cli {
+namespace {
+
+using GpuOptions = test::ProgramTest;
+
+TEST_F(GpuOptions, WithoutAGpuTheEngineIsRefused) {
+  const Json machine = fusescope("list devices --json").json();
+  if (!machine["devices"].empty()) {
+    GTEST_SKIP() << "this machine has a GPU";
+  }
+  for (const char* command : {"run", "check"}) {
+    refused(std::string(command) + " --shape tiny.json --engine cuda", {"--engine", "cuda"});
+    refused(std::string(command) + " --shape tiny.json --engine cuda --devices 0",
+            {"--devices", "0"});
+  }
+  const test::Said text = fusescope("list devices");
+  EXPECT_EQ(text.code, 0);
+  EXPECT_NE(text.out.find("No GPU: "), std::string::npos) << text.out;
+  EXPECT_FALSE(machine["why_none"].get<std::string>().empty());
+  EXPECT_TRUE(machine["links"].empty());
+}
+
+TEST_F(GpuOptions, SayWhatIsAccepted) {
+  refused("run --shape tiny.json --engine cude", {"--engine", "cude", "auto, sim or cuda"});
+  refused("run --shape tiny.json --devices 0,x", {"--devices", "0,x", "such as 0,1"});
+  refused("run --shape tiny.json --devices 0,", {"--devices", "such as 0,1"});
+  refused("run --shape tiny.json --engine sim --devices 0", {"--devices", "--engine cuda"});
+  refused("run --shape tiny.json --engine cuda --profile h200-nvlink", {"--profile", "simulator"});
+  refused("run --shape tiny.json --deadline-ms 0", {"--deadline-ms"});
+  refused("run --shape tiny.json --ranks 0", {"--ranks"});
+  refused("run --shape tiny.json --ranks 100000", {"--ranks", "out of range", "integer from"});
+  refused("run --shape tiny.json --engine sim --set collectives=mpi",
+          {"collectives", "auto, nccl or peer_copies"});
+}
+
+TEST_F(GpuOptions, RanksStandInForTheShapes) {
+  for (const int ranks : {1, 2, 4, 8}) {
+    const std::string given =
+        " --shape tiny.json --routing uniform --ranks " + std::to_string(ranks);
+    const test::Said run = fusescope("run --engine sim" + given);
+    ASSERT_EQ(run.code, 0) << run.err;
+    EXPECT_NE(run.out.find("(R=" + std::to_string(ranks) + " T=64"), std::string::npos) << run.out;
+    const test::Said serial = fusescope("run --engine sim --set form=serial" + given);
+    EXPECT_EQ(serial.code, 0) << serial.err;
+    const test::Said check = fusescope("check" + given);
+    EXPECT_EQ(check.code, 0) << check.err << check.out;
+  }
+}
+
+TEST_F(GpuOptions, DevicesAreListedForMachinesToo) {
+  const Json machine = fusescope("list devices --json").json();
+  for (const char* key : {"driver", "devices", "why_none", "links", "most_ranks", "nccl"}) {
+    EXPECT_TRUE(machine.contains(key)) << key;
+  }
+  EXPECT_NE(machine["nccl"]["file"].get<std::string>().empty(),
+            machine["nccl"]["why_none"].get<std::string>().empty());
+  const test::Said text = fusescope("list devices");
+  EXPECT_NE(text.out.find("NCCL"), std::string::npos) << text.out;
+}
+
+TEST_F(GpuOptions, AnNcclThatIsNotThereIsNamed) {
+  ::setenv("FUSESCOPE_NCCL", "/nowhere/libnccl.so.2", 1);
+  const test::Said said = fusescope("list devices --json");
+  ::unsetenv("FUSESCOPE_NCCL");
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json nccl = said.json()["nccl"];
+  EXPECT_EQ(nccl["file"], "");
+  const std::string why = nccl["why_none"].get<std::string>();
+  // A build without CUDA or without nccl.h says that instead.
+  EXPECT_TRUE(why.find("/nowhere/libnccl.so.2") != std::string::npos ||
+              why.find("this build has no") != std::string::npos)
+      << why;
+}
+
+}  // namespace
+}  // namespace fusescope::cli
