@@ -17,6 +17,7 @@
 #include "base/version.hpp"
 #include "engine/cuda/devices.hpp"
 #include "engine/cuda/layer_runner.hpp"
+#include "engine/cuda/nccl_choice.hpp"
 #include "engine/cuda/verifier.hpp"
 #include "layer/problem.hpp"
 
@@ -26,6 +27,7 @@ namespace {
 struct TimedCase {
   std::string name;
   Config config;
+  NcclChoice::Chosen collectives;
   OutputError error;
   std::string failure;
   std::vector<double> wall_us;
@@ -64,14 +66,17 @@ double quantile(std::vector<double> values, double q) {
   return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
-void check(LayerRunner& runner, TimedCase& timed, const Problem& problem, const Device& device) {
-  timed.failure = why_illegal_on_device(problem, timed.config, limits_of(device));
+void check(LayerRunner& runner, NcclChoice& choice, TimedCase& timed, const Problem& problem,
+           const std::vector<Device>& devices) {
+  timed.failure = why_illegal_on_device(problem, timed.config, limits_of(devices.front()));
   if (!timed.failure.empty()) {
     return;
   }
   try {
+    timed.collectives = choice.choose(timed.config, devices_of_ranks(devices, problem.shape.ranks));
     Config whole = timed.config;
     whole.study = Study::full;
+    runner.use_nccl(timed.collectives.nccl);
     runner.configure(whole);
     runner.memory().poison();
     runner.run_once();
@@ -86,6 +91,7 @@ void check(LayerRunner& runner, TimedCase& timed, const Problem& problem, const 
 }
 
 void sample(LayerRunner& runner, TimedCase& timed, int count) {
+  runner.use_nccl(timed.collectives.nccl);
   runner.configure(timed.config);
   constexpr int kWarmup = 3;
   for (int i = 0; i < kWarmup + count; ++i) {
@@ -110,6 +116,9 @@ void print(const std::vector<TimedCase>& cases) {
                c.error.relative, quantile(c.clock_mhz, 0.5), c.wall_us.size());
   }
   for (const TimedCase& c : cases) {
+    if (!c.collectives.said.empty()) {
+      fmt::print("{}: rows by {}\n", c.name, c.collectives.said);
+    }
     fmt::print("{}:", c.name);
     for (const PhaseTime& phase : c.phases) {
       fmt::print(" {} {:.1f}", timeline::name(phase.kind), phase.us);
@@ -132,6 +141,7 @@ void write(const std::string& path, const Problem& problem, const std::vector<De
     }
     file["cases"].push_back({{"name", c.name},
                              {"config", describe(c.config)},
+                             {"collectives", c.collectives.said},
                              {"failure", c.failure},
                              {"relative_error", c.error.relative},
                              {"worst_row_error", c.error.worst_row},
@@ -155,11 +165,12 @@ void write(const std::string& path, const Problem& problem, const std::vector<De
 int run(const Options& options) {
   const std::vector<Device> devices = select_devices(options.devices);
   const Problem problem = make_problem(load_shape(options.shape), parse_routing(options.routing));
+  NcclChoice choice;  // outlives the runner, whose graphs hold its collectives
   LayerRunner runner(problem, devices, {});
   std::vector<TimedCase> cases;
   for (const std::string& text : options.cases) {
     cases.push_back(parse_case(text));
-    check(runner, cases.back(), problem, devices.front());
+    check(runner, choice, cases.back(), problem, devices);
   }
   for (int round = 0; round < options.rounds; ++round) {
     for (TimedCase& timed : cases) {
