@@ -8,6 +8,7 @@
 # Parts (default: all of them, in this order):
 #   one         all GPU tests that one device is enough for
 #   two         the tests of two devices; skipped where there is one
+#   program     fusescope itself, as a user runs it, on the devices that there are
 #   memcheck racecheck synccheck initcheck   that tool, one and two ranks on one device
 #
 # Writes OUT/records.jsonl (one line a step), OUT/machine.txt and OUT/log.txt, prints a table, and ends
@@ -16,7 +17,7 @@
 set -u -o pipefail
 
 kPrograms=(cuda_engine_test layer_cuda_test gemm_test gemm_gate_test kernels_hold_test layer_timing
-           fusescope)
+           fusescope cli_gpu_test)
 
 pack() {
   local build=$1 bin=$2
@@ -44,7 +45,7 @@ fi
 out=$1
 shift
 parts=("$@")
-[[ ${#parts[@]} == 0 ]] && parts=(one two memcheck racecheck synccheck initcheck)
+[[ ${#parts[@]} == 0 ]] && parts=(one two program memcheck racecheck synccheck initcheck)
 bin=${FUSESCOPE_BIN:-build/gpu-bin}
 mkdir -p "$out" || exit 2
 records=$out/records.jsonl
@@ -59,6 +60,12 @@ if [[ ! -x $bin/cuda_engine_test ]]; then
   echo "gpu_campaign: no cuda_engine_test in $bin; FUSESCOPE_BIN names the folder that 'pack' filled" >&2
   exit 2
 fi
+# NCCL from the Python packages, where the loader finds none.
+if [[ -z ${FUSESCOPE_NCCL:-} ]] && ! ldconfig -p 2>/dev/null | grep -q 'libnccl\.so\.2'; then
+  nccl=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0])' 2>/dev/null)/lib/libnccl.so.2
+  [[ -f $nccl ]] && export FUSESCOPE_NCCL=$nccl
+fi
+export FUSESCOPE_PROGRAM=$bin/fusescope # for cli_gpu_test
 gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | wc -l)
 {
   date -u +%Y-%m-%dT%H:%M:%SZ
@@ -153,6 +160,10 @@ two() {
   done
 }
 
+program() {
+  step "program" 300 "$bin/cli_gpu_test"
+}
+
 sanitize() { # TOOL SECONDS: for each test
   local tool=$1 test tests=(OneRank TwoRanksOnOneDevice)
   export CUDA_VISIBLE_DEVICES=0 FUSESCOPE_TEST_DEADLINE_S=300
@@ -169,6 +180,7 @@ for part in "${parts[@]}"; do
   case $part in
     one) one ;;
     two) two ;;
+    program) program ;;
     memcheck | synccheck | initcheck) sanitize "$part" 150 ;;
     racecheck) sanitize racecheck 240 ;;
     *)
