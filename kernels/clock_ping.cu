@@ -66,6 +66,10 @@ __global__ void timer_step_kernel(std::uint64_t* step) {
   *step = least;
 }
 
+__global__ void clock_stamp_kernel(std::uint64_t* stamp) {
+  *stamp = now_ns();
+}
+
 template <class T>
 T* zeroed(DeviceBlock& block, std::size_t count) {
   block = allocate_device(count * sizeof(T));
@@ -122,6 +126,21 @@ std::uint64_t measure_timer_step(int device) {
   FUSESCOPE_CUDA(cudaGetLastError());
   std::uint64_t result = 0;
   FUSESCOPE_CUDA(cudaMemcpy(&result, step, sizeof(result), cudaMemcpyDeviceToHost));
+  return result;
+}
+
+std::vector<std::uint64_t> stamp_clock(int device, int stamps) {
+  const OnDevice on(device);
+  const auto count = static_cast<std::size_t>(std::max(stamps, 1));
+  DeviceBlock block;
+  auto* words = zeroed<std::uint64_t>(block, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    clock_stamp_kernel<<<1, 1>>>(words + i);
+    FUSESCOPE_CUDA(cudaGetLastError());
+  }
+  std::vector<std::uint64_t> result(count);
+  FUSESCOPE_CUDA(
+      cudaMemcpy(result.data(), words, count * sizeof(std::uint64_t), cudaMemcpyDeviceToHost));
   return result;
 }
 

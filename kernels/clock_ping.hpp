@@ -18,4 +18,8 @@ std::vector<timeline::ClockPing> ping_clocks(int local, int remote, int pings = 
 // The smallest step that the device's clock is seen to make. [ns] Blocks.
 std::uint64_t measure_timer_step(int device);
 
+// What the clock shows in the middle of `stamps` kernels of one thread each (clock_stamp_kernel), which run
+// one after the other: another tool's times of the same kernels then lie around them. Blocks.
+std::vector<std::uint64_t> stamp_clock(int device, int stamps = 100);
+
 }  // namespace fusescope::kernels

@@ -1,0 +1,282 @@
+#include "timeline/collect/pm_sampling.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "timeline/collect/cupti_library.hpp"
+
+namespace fusescope::timeline {
+namespace {
+
+constexpr std::uint32_t kMostSamples = 20'000;  // of one start-stop
+
+std::vector<const char*> metric_names() {
+  std::vector<const char*> names;
+  for (const PmMetric& metric : pm_metrics()) {
+    names.push_back(metric.metric);
+  }
+  return names;
+}
+
+// A parameter block with its size filled in, as every call of the profiler wants it.
+#define FUSESCOPE_PARAMS(type, name) \
+  type name = {};                    \
+  name.structSize = type##_STRUCT_SIZE
+
+}  // namespace
+
+const std::vector<PmMetric>& pm_metrics() {
+  static const std::vector<PmMetric> kMetrics = {
+      {"sm__cycles_active.avg", "SM cycles active", "GHz", true},
+      {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "tensor pipe active", "%",
+       false},
+      {"nvltx__bytes.sum", "NVLink sent", "GB/s", true},
+      {"nvlrx__bytes.sum", "NVLink received", "GB/s", true},
+      {"dram__throughput.avg.pct_of_peak_sustained_elapsed", "DRAM throughput", "%", false},
+  };
+  return kMetrics;
+}
+
+struct PmSampling::State {
+  const Cupti* cupti = nullptr;
+  int device = 0;
+  bool profiling = false;
+  CUpti_Profiler_Host_Object* host = nullptr;
+  CUpti_PmSampling_Object* sampling = nullptr;
+  std::vector<std::uint8_t> availability;  // outlives the host object, which may look into it
+  std::vector<std::uint8_t> config;
+  std::vector<std::uint8_t> counters;
+
+  ~State() {
+    if (sampling != nullptr) {
+      FUSESCOPE_PARAMS(CUpti_PmSampling_Disable_Params, params);
+      params.pPmSamplingObject = sampling;
+      cupti->cuptiPmSamplingDisable(&params);
+    }
+    if (host != nullptr) {
+      FUSESCOPE_PARAMS(CUpti_Profiler_Host_Deinitialize_Params, params);
+      params.pHostObject = host;
+      cupti->cuptiProfilerHostDeinitialize(&params);
+    }
+    if (profiling) {
+      FUSESCOPE_PARAMS(CUpti_Profiler_DeInitialize_Params, params);
+      cupti->cuptiProfilerDeInitialize(&params);
+    }
+  }
+
+  // "", or which call was refused and how.
+  std::string ask(CUptiResult result, const char* what) const {
+    if (result == CUPTI_SUCCESS) {
+      return "";
+    }
+    std::string text = std::string("PM sampling of device ") + std::to_string(device) + ": " +
+                       what + ": " + cupti->text(result);
+    if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
+      text +=
+          "; the driver keeps performance counters to administrators "
+          "(NVreg_RestrictProfilingToAdminUsers=0 opens them)";
+    }
+    return text;
+  }
+  void insist(CUptiResult result, const char* what) const {
+    if (const std::string why_not = ask(result, what); !why_not.empty()) {
+      throw CheckFailure(why_not);
+    }
+  }
+
+  std::string open() {
+    FUSESCOPE_PARAMS(CUpti_Profiler_Initialize_Params, initialize);
+    if (auto why = ask(cupti->cuptiProfilerInitialize(&initialize), "initialise"); !why.empty()) {
+      return why;
+    }
+    profiling = true;
+    FUSESCOPE_PARAMS(CUpti_Device_GetChipName_Params, chip);
+    chip.deviceIndex = static_cast<std::size_t>(device);
+    if (auto why = ask(cupti->cuptiDeviceGetChipName(&chip), "chip name"); !why.empty()) {
+      return why;
+    }
+    FUSESCOPE_PARAMS(CUpti_PmSampling_GetCounterAvailability_Params, available);
+    available.deviceIndex = static_cast<std::size_t>(device);
+    if (auto why = ask(cupti->cuptiPmSamplingGetCounterAvailability(&available), "counters");
+        !why.empty()) {
+      return why;
+    }
+    availability.resize(available.counterAvailabilityImageSize);
+    available.pCounterAvailabilityImage = availability.data();
+    if (auto why = ask(cupti->cuptiPmSamplingGetCounterAvailability(&available), "counters");
+        !why.empty()) {
+      return why;
+    }
+    return schedule(chip.pChipName);
+  }
+
+  // Which counters the metrics need, and whether one pass has room for them.
+  std::string schedule(const char* chip) {
+    FUSESCOPE_PARAMS(CUpti_Profiler_Host_Initialize_Params, initialize);
+    initialize.profilerType = CUPTI_PROFILER_TYPE_PM_SAMPLING;
+    initialize.pChipName = chip;
+    initialize.pCounterAvailabilityImage = availability.data();
+    if (auto why = ask(cupti->cuptiProfilerHostInitialize(&initialize), "metrics of the chip");
+        !why.empty()) {
+      return why;
+    }
+    host = initialize.pHostObject;
+    std::vector<const char*> names = metric_names();
+    FUSESCOPE_PARAMS(CUpti_Profiler_Host_ConfigAddMetrics_Params, add);
+    add.pHostObject = host;
+    add.ppMetricNames = names.data();
+    add.numMetrics = names.size();
+    if (auto why = ask(cupti->cuptiProfilerHostConfigAddMetrics(&add), "add metrics");
+        !why.empty()) {
+      return why;
+    }
+    FUSESCOPE_PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params, size);
+    size.pHostObject = host;
+    if (auto why = ask(cupti->cuptiProfilerHostGetConfigImageSize(&size), "config size");
+        !why.empty()) {
+      return why;
+    }
+    config.resize(size.configImageSize);
+    FUSESCOPE_PARAMS(CUpti_Profiler_Host_GetConfigImage_Params, image);
+    image.pHostObject = host;
+    image.configImageSize = config.size();
+    image.pConfigImage = config.data();
+    if (auto why = ask(cupti->cuptiProfilerHostGetConfigImage(&image), "config"); !why.empty()) {
+      return why;
+    }
+    FUSESCOPE_PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params, passes);
+    passes.configImageSize = config.size();
+    passes.pConfigImage = config.data();
+    if (auto why = ask(cupti->cuptiProfilerHostGetNumOfPasses(&passes), "passes"); !why.empty()) {
+      return why;
+    }
+    return passes.numOfPasses == 1
+               ? ""
+               : "PM sampling: the metrics take " + std::to_string(passes.numOfPasses) +
+                     " passes on this GPU, and samples are one";
+  }
+
+  std::string enable(std::uint64_t interval_ns, std::size_t hardware_bytes) {
+    FUSESCOPE_PARAMS(CUpti_PmSampling_Enable_Params, enabled);
+    enabled.deviceIndex = static_cast<std::size_t>(device);
+    if (auto why = ask(cupti->cuptiPmSamplingEnable(&enabled), "enable"); !why.empty()) {
+      return why;
+    }
+    sampling = enabled.pPmSamplingObject;
+    FUSESCOPE_PARAMS(CUpti_PmSampling_SetConfig_Params, set);
+    set.pPmSamplingObject = sampling;
+    set.configSize = config.size();
+    set.pConfig = config.data();
+    set.hardwareBufferSize = hardware_bytes;
+    set.samplingInterval = interval_ns;
+    set.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
+    set.hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
+    if (auto why = ask(cupti->cuptiPmSamplingSetConfig(&set), "configure"); !why.empty()) {
+      return why;
+    }
+    std::vector<const char*> names = metric_names();
+    FUSESCOPE_PARAMS(CUpti_PmSampling_GetCounterDataSize_Params, size);
+    size.pPmSamplingObject = sampling;
+    size.pMetricNames = names.data();
+    size.numMetrics = names.size();
+    size.maxSamples = kMostSamples;
+    if (auto why = ask(cupti->cuptiPmSamplingGetCounterDataSize(&size), "counter data size");
+        !why.empty()) {
+      return why;
+    }
+    counters.resize(size.counterDataSize);
+    return "";
+  }
+
+  void clear() {
+    FUSESCOPE_PARAMS(CUpti_PmSampling_CounterDataImage_Initialize_Params, clear);
+    clear.pPmSamplingObject = sampling;
+    clear.counterDataSize = counters.size();
+    clear.pCounterData = counters.data();
+    insist(cupti->cuptiPmSamplingCounterDataImageInitialize(&clear), "clear");
+  }
+
+  void read(PmSamples& result) {
+    std::vector<const char*> names = metric_names();
+    FUSESCOPE_PARAMS(CUpti_PmSampling_GetCounterDataInfo_Params, info);
+    info.pCounterDataImage = counters.data();
+    info.counterDataImageSize = counters.size();
+    insist(cupti->cuptiPmSamplingGetCounterDataInfo(&info), "samples");
+    for (std::size_t i = 0; i < info.numCompletedSamples; ++i) {
+      FUSESCOPE_PARAMS(CUpti_PmSampling_CounterData_GetSampleInfo_Params, times);
+      times.pPmSamplingObject = sampling;
+      times.pCounterDataImage = counters.data();
+      times.counterDataImageSize = counters.size();
+      times.sampleIndex = i;
+      insist(cupti->cuptiPmSamplingCounterDataGetSampleInfo(&times), "a sample's time");
+      PmSample sample{times.startTimestamp, times.endTimestamp, std::vector<double>(names.size())};
+      FUSESCOPE_PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, evaluate);
+      evaluate.pHostObject = host;
+      evaluate.pCounterDataImage = counters.data();
+      evaluate.counterDataImageSize = counters.size();
+      evaluate.rangeIndex = i;
+      evaluate.ppMetricNames = names.data();
+      evaluate.numMetrics = names.size();
+      evaluate.pMetricValues = sample.values.data();
+      insist(cupti->cuptiProfilerHostEvaluateToGpuValues(&evaluate), "a sample's values");
+      result.samples.push_back(std::move(sample));
+    }
+  }
+};
+
+#undef FUSESCOPE_PARAMS
+
+PmSampling::PmSampling(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PmSampling::~PmSampling() = default;
+
+std::unique_ptr<PmSampling> PmSampling::make(int device, std::string& why_not,
+                                             std::uint64_t interval_ns,
+                                             std::size_t hardware_bytes) {
+  auto state = std::make_unique<State>();
+  state->cupti = load_cupti(why_not);
+  state->device = device;
+  if (state->cupti == nullptr) {
+    return nullptr;
+  }
+  why_not = state->open();
+  if (why_not.empty()) {
+    why_not = state->enable(interval_ns, hardware_bytes);
+  }
+  if (!why_not.empty()) {
+    return nullptr;
+  }
+  return std::unique_ptr<PmSampling>(new PmSampling(std::move(state)));
+}
+
+void PmSampling::start() {
+  state_->clear();
+  CUpti_PmSampling_Start_Params params = {};
+  params.structSize = CUpti_PmSampling_Start_Params_STRUCT_SIZE;
+  params.pPmSamplingObject = state_->sampling;
+  state_->insist(state_->cupti->cuptiPmSamplingStart(&params), "start");
+}
+
+PmSamples PmSampling::stop() {
+  CUpti_PmSampling_Stop_Params stop = {};
+  stop.structSize = CUpti_PmSampling_Stop_Params_STRUCT_SIZE;
+  stop.pPmSamplingObject = state_->sampling;
+  state_->insist(state_->cupti->cuptiPmSamplingStop(&stop), "stop");
+  PmSamples result;
+  result.device = state_->device;
+  CUpti_PmSampling_DecodeData_Params decode = {};
+  decode.structSize = CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE;
+  decode.pPmSamplingObject = state_->sampling;
+  decode.pCounterDataImage = state_->counters.data();
+  decode.counterDataImageSize = state_->counters.size();
+  do {
+    state_->insist(state_->cupti->cuptiPmSamplingDecodeData(&decode), "decode");
+    result.overflow = result.overflow || decode.overflow != 0;
+    state_->read(result);
+    state_->clear();
+  } while (decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL);
+  std::stable_sort(result.samples.begin(), result.samples.end(),
+                   [](const PmSample& a, const PmSample& b) { return a.begin_ns < b.begin_ns; });
+  return result;
+}
+
+}  // namespace fusescope::timeline
