@@ -84,9 +84,13 @@ std::vector<Variation> variations() {
   return all;
 }
 
+Shape shape_of(int ranks) {
+  return make_shape(ranks, 301, 1024, 16, 4, 256);
+}
+
 // Each config runs several routings in turn, so that it also meets what the routing before left.
 void expect_same_outputs(int ranks, const std::vector<Device>& devices, const Config& base) {
-  const Shape shape = make_shape(ranks, 301, 1024, 16, 4, 256);
+  const Shape shape = shape_of(ranks);
   std::vector<Problem> problems;
   for (const char* routing : {"zipf", "uniform", "empty"}) {
     problems.push_back(make_test_problem(shape, routing, 21));
@@ -149,6 +153,19 @@ TEST(Invariance, KnobsWithFusedActivationOnTwoDevices) {
 TEST(Invariance, KnobsWithFourRanksOnTwoDevices) {
   FUSESCOPE_NEED_DEVICES(devices, 2);
   expect_same_outputs(4, devices, Config{});
+}
+
+// Needs no GPU, so that an illegal variation is found before one is there.
+TEST(Invariance, EveryVariationIsLegal) {
+  const Device h200{0, "NVIDIA H200", 132, 232448, ""};
+  const Problem problem = make_test_problem(shape_of(2), "uniform", 21);
+  for (const Config& base : {Config{}, fused_activation()}) {
+    for (const Variation& variation : variations()) {
+      Config config = base;
+      variation.apply(config);
+      EXPECT_EQ(why_illegal_on_device(problem, config, limits_of(h200)), "") << variation.name;
+    }
+  }
 }
 
 // The comparison itself can fail, and says where.
