@@ -257,6 +257,9 @@ void LayerRunner::on_lanes(const std::function<void(DeviceRun&)>& work) {
       throw kernels::CudaError(error, also);
     }
     throw;
+  } catch (const CheckFailure& given_up) {
+    const std::string also = abandon();
+    throw CheckFailure(given_up.what() + (also.empty() ? "" : "; " + also), given_up.kind());
   } catch (...) {
     abandon();
     throw;
