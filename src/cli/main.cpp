@@ -40,6 +40,7 @@ int run(int argc, char** argv) {
   context.command = shell_line(argc, argv);
   add_run(app, context);
   add_sweep(app, context);
+  add_sweep_worker(app, context);
   add_attribute(app, context);
   add_report(app, context);
   add_timeline(app, context);

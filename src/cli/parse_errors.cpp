@@ -18,7 +18,9 @@ const CLI::App* parsed_subcommand(const CLI::App& app) {
 
 std::vector<std::string> subcommand_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+  // Those without a group are hidden from --help, and so from here.
+  for (const CLI::App* each :
+       app.get_subcommands([](const CLI::App* any) { return !any->get_group().empty(); })) {
     names.push_back(each->get_name());
   }
   return names;
@@ -26,7 +28,8 @@ std::vector<std::string> subcommand_names(const CLI::App& app) {
 
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
+  for (const CLI::Option* option :
+       app.get_options([](const CLI::Option* any) { return !any->get_group().empty(); })) {
     for (const std::string& name : option->get_lnames()) {
       names.push_back("--" + name);
     }

@@ -28,7 +28,9 @@ std::string duration(double seconds) {
 }  // namespace
 
 std::string progress_text(const sweep::Progress& progress) {
-  std::string text = fmt::format("trial {}/{}", progress.done, progress.planned);
+  std::string text = progress.planned > 0
+                         ? fmt::format("trial {}/{}", progress.done, progress.planned)
+                         : fmt::format("trial {}", progress.done);
   if (progress.best != nullptr) {
     text += fmt::format(", best {:.1f} us", progress.best->median_us);
   }

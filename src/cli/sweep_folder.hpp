@@ -1,5 +1,6 @@
 #pragma once
-// A sweep on disk: sweep.json (its config, standing alone), trials.jsonl (the log), trials.csv, best/ (a
+// A sweep on disk: sweep.json (its config, standing alone), trials.jsonl (the log), trials.csv and
+// trials.t4.json, best/ (a
 // run of the winner) and, when asked for, the report and the winner's timeline for viewers.
 
 #include <string>
@@ -13,6 +14,8 @@ namespace fusescope::cli {
 inline constexpr const char* kSweepFile = "sweep.json";
 inline constexpr const char* kTrialsFile = "trials.jsonl";
 inline constexpr const char* kCsvFile = "trials.csv";
+inline constexpr const char* kT4File = "trials.t4.json";
+inline constexpr const char* kT4MetadataFile = "metadata.t4.json";
 
 // `name_or_path`: a sweep's file, or a name in the sweeps folder ("quickstart"). Throws InputError with a
 // suggestion.

@@ -17,6 +17,8 @@ Json trial_json(const sweep::Trial& trial) {
           {"config", Json::parse(sweep::to_json(trial.config).dump())},
           {"median_us", trial.median_us},
           {"half_ci_us", trial.half_ci_us},
+          {"raw_median_us", trial.raw_median_us},
+          {"finalist", trial.kind == sweep::TrialKind::finalist},
           {"exposed_us", trial.exposed_us},
           {"steps_us", trial.steps_us}};
 }
@@ -25,8 +27,12 @@ const char* ending_name(sweep::Ending ending) {
   switch (ending) {
     case sweep::Ending::stopped:
       return "stopped";
-    case sweep::Ending::budget_spent:
-      return "budget_spent";
+    case sweep::Ending::trials_spent:
+      return "trials_spent";
+    case sweep::Ending::seconds_spent:
+      return "seconds_spent";
+    case sweep::Ending::no_progress:
+      return "no_progress";
     case sweep::Ending::complete:
       break;
   }
@@ -44,6 +50,11 @@ Json sweep_json(const std::string& folder, const std::vector<sweep::Trial>& all,
                    {"planned", outcome.planned},
                    {"ran", outcome.ran},
                    {"found_in_log", outcome.found},
+                   {"seconds",
+                    {{"total", outcome.seconds},
+                     {"startup", outcome.startup_seconds},
+                     {"engine", outcome.engine_seconds},
+                     {"samples", outcome.sample_seconds}}},
                    {"ok", ranking.size()},
                    {"best", nullptr},
                    {"ties", Json::array()},
@@ -59,7 +70,7 @@ Json sweep_json(const std::string& folder, const std::vector<sweep::Trial>& all,
   }
   std::vector<sweep::Trial> rungs;
   for (const sweep::Trial& trial : trials) {
-    if (!trial.label.empty()) {
+    if (trial.kind == sweep::TrialKind::rung) {
       rungs.push_back(trial);
     } else if (trial.verdict != sweep::Verdict::ok) {
       document["failed"].push_back(trial_json(trial));

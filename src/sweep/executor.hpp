@@ -1,7 +1,6 @@
 #pragma once
-// Runs one planned trial and turns whatever comes of it, exceptions included, into a verdict. The
-// in-process form calls the engine; one that hands trials to a worker process, which may then crash
-// or hang, fits behind the same interface.
+// Runs one planned trial and turns whatever comes of it into a verdict: in this process, or in a
+// worker process that may crash or hang (isolated_executor.hpp).
 
 #include <functional>
 #include <memory>
@@ -16,17 +15,33 @@ namespace fusescope::sweep {
 // Fills a trial's steps_us, timeline_wall_us and exposed_us from its timeline. Must be thread-safe.
 using Analyse = std::function<void(const timeline::Timeline&, Trial&)>;
 
+// What a trial is measured with; all that is pointed at outlives whoever holds it.
+struct Bench {
+  engine::Engine* engine = nullptr;
+  const Problem* problem = nullptr;
+  Measure measure;
+  Analyse analyse;      // may be empty: then no timeline is recorded
+  std::string command;  // recorded as a timeline's origin
+};
+
+// `planned` brings id, kind, label, visit and config; the rest is filled in. `samples`: to take
+// exactly that many; 0 = by the rules of `measure`. `deadline_ms`: of a wait on the device; 0 = the
+// engine's own. Exceptions become verdicts.
+Trial run_trial(const Bench& bench, Trial planned, int samples, int deadline_ms = 0);
+
+// A trial with a verdict other than ok: what was planned, and nothing that it got half way.
+Trial failed_trial(const Trial& planned, Verdict verdict, const std::string& reason);
+
 class Executor {
  public:
   virtual ~Executor() = default;
-  // `planned` brings id, label and config; the rest is filled in. Does not throw for anything that
-  // the config or the engine did. Thread-safe up to the engine's parallel_runs().
-  virtual Trial execute(Trial planned) = 0;
+  // As run_trial. Does not throw for anything that the config or the engine did. Thread-safe up to
+  // as many calls as the executor was made for.
+  virtual Trial execute(Trial planned, int samples) = 0;
+  // How many workers had to be replaced so far: what a trial measures then may have changed.
+  virtual int replaced() const { return 0; }
 };
 
-// `analyse` may be empty: then no timeline is recorded. All references must outlive the executor.
-std::unique_ptr<Executor> make_in_process(engine::Engine& engine, const Problem& problem,
-                                          const Measure& measure, Analyse analyse,
-                                          std::string command);
+std::unique_ptr<Executor> make_in_process(Bench bench);
 
 }  // namespace fusescope::sweep

@@ -1,208 +1,182 @@
 #include "sweep/runner.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <exception>
+#include <limits>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
+#include <tuple>
 #include <utility>
 
-#include "sweep/strategy.hpp"
 #include "sweep/summary.hpp"
+#include "sweep/trial_pool.hpp"
 
 namespace fusescope::sweep {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// What is to be run. Both functions are called by one thread at a time.
-struct Source {
-  std::function<std::optional<Trial>()> next;  // the next trial that the log lacks
-  std::function<void(const Trial&)> tell;      // hears of each trial that ended
-};
-
-// The threads of one run and what they share.
-class Pool {
+// How long the best has stood: the budget of improvement.
+class Stagnation {
  public:
-  Pool(Source source, Executor& executor, TrialLog& log, const RunnerOptions& options)
-      : source_(std::move(source)), executor_(executor), log_(log), options_(options) {}
+  explicit Stagnation(Improvement rule) : rule_(rule) {}
 
-  // `progress` brings the counts of what the log holds already.
-  Outcome run(Progress progress, double budget_seconds) {
-    progress_ = progress;
-    budget_seconds_ = budget_seconds;
-    if (progress.best != nullptr) {
-      best_ = *progress.best;
+  void hear(const Trial& trial) {
+    ++since_;
+    if (trial.verdict == Verdict::ok && trial.median_us < best_ * (1 - rule_.at_least)) {
+      best_ = trial.median_us;
+      since_ = 0;
     }
-    begin_ = Clock::now();
-    {
-      std::vector<std::jthread> threads;
-      for (int i = 1; i < options_.jobs; ++i) {
-        threads.emplace_back([this] { work(); });
-      }
-      work();
-    }
-    if (failure_) {
-      std::rethrow_exception(failure_);
-    }
-    return outcome_;
   }
+  bool reached() const { return rule_.trials > 0 && since_ >= rule_.trials; }
 
  private:
-  void work() {
-    try {
-      while (std::optional<Trial> planned = take()) {
-        finish(executor_.execute(std::move(*planned)));
+  Improvement rule_;
+  double best_ = std::numeric_limits<double>::infinity();
+  long long since_ = 0;
+};
+
+// The trials of a search that is complete; 0 where that shows only as it goes.
+long long planned_trials(const SweepConfig& config, const SearchSpace& space) {
+  const bool each_once =
+      config.search.kind == SearchKind::grid || config.search.kind == SearchKind::random;
+  if (!each_once) {
+    return 0;
+  }
+  const auto allowed = static_cast<long long>(space.allowed_indices().size());
+  return config.search.trials > 0 ? std::min(config.search.trials, allowed) : allowed;
+}
+
+// The search as the pool runs it.
+class SearchSource {
+ public:
+  SearchSource(const SweepConfig& config, const SearchSpace& space, const TrialLog& log,
+               const Predict& predict)
+      : search_(config.search),
+        strategy_(make_strategy(config, space, predict)),
+        before_(log.trials()),
+        stagnation_(config.search.improvement) {
+    for (const Trial& trial : before_) {
+      if (trial.kind == TrialKind::search) {
+        logged_[{hash(trial.config), trial.visit}] = &trial;
       }
-    } catch (...) {
-      const std::lock_guard lock(mutex_);
-      failure_ = std::current_exception();
     }
   }
 
-  std::optional<Trial> take() {
-    const std::lock_guard lock(mutex_);
-    if (failure_ || outcome_.ending != Ending::complete) {
-      return std::nullopt;
+  std::optional<Planned> next() {
+    while (!over()) {
+      const std::optional<Proposal> proposal = strategy_->next();
+      if (!proposal) {
+        return std::nullopt;
+      }
+      Planned planned;
+      planned.trial.id = static_cast<int>(proposed_++);
+      planned.trial.config = proposal->config;
+      planned.trial.visit = proposal->visit;
+      planned.samples = proposal->samples;
+      const auto in_log = logged_.find({hash(proposal->config), proposal->visit});
+      if (in_log == logged_.end()) {
+        return planned;
+      }
+      ++found_;
+      tell(*in_log->second);
     }
-    std::optional<Trial> planned = source_.next();
-    if (!planned) {
-      return std::nullopt;
-    }
-    if (options_.stop != nullptr && options_.stop->load()) {
-      outcome_.ending = Ending::stopped;
-      return std::nullopt;
-    }
-    if (budget_seconds_ > 0 && elapsed() >= budget_seconds_) {
-      outcome_.ending = Ending::budget_spent;
-      return std::nullopt;
-    }
-    return planned;
+    return std::nullopt;
   }
 
-  void finish(const Trial& trial) {
-    const std::lock_guard lock(mutex_);
-    log_.append(trial);
-    ++outcome_.ran;
-    source_.tell(trial);
-    if (trial.verdict == Verdict::ok && trial.label.empty() &&
-        (!best_ || is_better(trial, *best_))) {
-      best_ = trial;
-    }
-    ++progress_.done;
-    progress_.failures += trial.verdict == Verdict::ok ? 0 : 1;
-    if (options_.progress) {
-      report(trial);
-    }
+  void tell(const Trial& trial) {
+    stagnation_.hear(trial);
+    strategy_->tell(trial);
   }
 
-  void report(const Trial& trial) {
-    const double left = static_cast<double>(std::max(0LL, progress_.planned - progress_.done));
-    progress_.last = &trial;
-    progress_.best = best_ ? &*best_ : nullptr;
-    progress_.seconds = elapsed();
-    progress_.seconds_left = progress_.seconds / static_cast<double>(outcome_.ran) * left;
-    options_.progress(progress_);
+  std::optional<Ending> over() const {
+    if (stagnation_.reached()) {
+      return Ending::no_progress;
+    }
+    if (search_.trials > 0 && proposed_ >= search_.trials) {
+      return Ending::trials_spent;
+    }
+    return std::nullopt;
   }
 
-  double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  long long found() const { return found_; }
 
-  Source source_;
-  Executor& executor_;
-  TrialLog& log_;
-  const RunnerOptions& options_;
-
-  std::mutex mutex_;  // guards what follows
-  Clock::time_point begin_;
-  double budget_seconds_ = 0;
-  Outcome outcome_;
-  Progress progress_;
-  std::optional<Trial> best_;
-  std::exception_ptr failure_;
+ private:
+  const Search& search_;
+  std::unique_ptr<Strategy> strategy_;
+  std::vector<Trial> before_;
+  std::map<std::pair<std::uint64_t, int>, const Trial*> logged_;  // by (config's hash, visit)
+  Stagnation stagnation_;
+  long long proposed_ = 0;
+  long long found_ = 0;
 };
 
 }  // namespace
 
 Outcome run_search(const SweepConfig& config, const DeviceLimits& device, Executor& executor,
-                   TrialLog& log, const RunnerOptions& options) {
+                   TrialLog& log, const RunnerOptions& options, const Predict& predict) {
   const SearchSpace space(config, device);
-  const std::unique_ptr<Strategy> strategy = make_strategy(config.search, space);
-  const long long allowed = count_constraints(space, config, device).allowed;
+  SearchSource search(config, space, log, predict);
 
-  std::map<std::uint64_t, const Trial*> logged;
-  const std::vector<Trial> before = log.trials();
   Progress progress;
-  progress.planned = config.search.trials > 0 ? std::min(config.search.trials, allowed) : allowed;
-  for (const Trial& trial : before) {
-    if (trial.label.empty()) {
-      logged[hash(trial.config)] = &trial;
+  progress.planned = planned_trials(config, space);
+  for (const Trial& trial : log.trials()) {
+    if (trial.kind == TrialKind::search) {
+      ++progress.done;
       progress.failures += trial.verdict == Verdict::ok ? 0 : 1;
     }
   }
-  const std::optional<Trial> best = best_trial(before);
+  const std::optional<Trial> best = best_trial(log.trials());
   progress.best = best ? &*best : nullptr;
-  progress.done = static_cast<long long>(logged.size());
 
-  long long proposed = 0;
-  long long found = 0;
   Source source;
-  source.next = [&]() -> std::optional<Trial> {
-    while (proposed < progress.planned) {
-      const std::optional<Config> proposal = strategy->next();
-      if (!proposal) {
-        return std::nullopt;
-      }
-      Trial planned;
-      planned.id = static_cast<int>(proposed++);
-      planned.config = *proposal;
-      const auto in_log = logged.find(hash(planned.config));
-      if (in_log == logged.end()) {
-        return planned;
-      }
-      ++found;
-      strategy->tell(*in_log->second);
-    }
-    return std::nullopt;
-  };
-  source.tell = [&](const Trial& trial) { strategy->tell(trial); };
-
-  Outcome outcome =
-      Pool(std::move(source), executor, log, options).run(progress, config.search.seconds);
-  outcome.found = found;
+  source.next = [&] { return search.next(); };
+  source.tell = [&](const Trial& trial) { search.tell(trial); };
+  source.over = [&] { return search.over(); };
+  Outcome outcome = TrialPool(std::move(source), config.measure, executor, log, options)
+                        .run(progress, config.search.seconds);
+  outcome.found = search.found();
   outcome.planned = progress.planned;
+  // All configs measured within the budget is a complete search.
+  if (outcome.ending == Ending::trials_spent && outcome.found + outcome.ran == outcome.planned) {
+    outcome.ending = Ending::complete;
+  }
   return outcome;
 }
 
-Outcome run_labelled(const std::vector<Labelled>& configs, Executor& executor, TrialLog& log,
-                     const RunnerOptions& options) {
-  std::set<std::pair<std::string, std::uint64_t>> logged;
+Outcome run_given(const std::vector<Given>& given, int samples, const Measure& measure,
+                  Executor& executor, TrialLog& log, const RunnerOptions& options) {
+  std::set<std::tuple<TrialKind, std::string, std::uint64_t, int>> logged;
   for (const Trial& trial : log.trials()) {
-    logged.emplace(trial.label, hash(trial.config));
+    logged.emplace(trial.kind, trial.label, hash(trial.config), trial.visit);
   }
-  std::vector<Trial> missing;
-  for (std::size_t i = 0; i < configs.size(); ++i) {
-    if (!logged.contains({configs[i].label, hash(configs[i].config)})) {
-      Trial planned;
-      planned.id = static_cast<int>(i);
-      planned.label = configs[i].label;
-      planned.config = configs[i].config;
+  std::vector<Planned> missing;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Given& each = given[i];
+    if (!logged.contains({each.kind, each.label, hash(each.config), each.visit})) {
+      Planned planned;
+      planned.trial.id = static_cast<int>(i);
+      planned.trial.kind = each.kind;
+      planned.trial.label = each.label;
+      planned.trial.config = each.config;
+      planned.trial.visit = each.visit;
+      planned.samples = samples;
       missing.push_back(std::move(planned));
     }
   }
 
   std::size_t position = 0;
   Source source;
-  source.next = [&]() -> std::optional<Trial> {
+  source.next = [&]() -> std::optional<Planned> {
     return position < missing.size() ? std::optional(missing[position++]) : std::nullopt;
   };
   source.tell = [](const Trial&) {};
+  source.over = []() -> std::optional<Ending> { return std::nullopt; };
   Progress progress;
-  progress.planned = static_cast<long long>(configs.size());
-  progress.done = static_cast<long long>(configs.size() - missing.size());
-  Outcome outcome = Pool(std::move(source), executor, log, options).run(progress, 0);
+  progress.planned = static_cast<long long>(given.size());
+  progress.done = static_cast<long long>(given.size() - missing.size());
+  Outcome outcome;
+  if (!missing.empty()) {
+    outcome = TrialPool(std::move(source), measure, executor, log, options).run(progress, 0);
+  }
   outcome.found = progress.done;
   outcome.planned = progress.planned;
   return outcome;

@@ -1,15 +1,63 @@
 #include "sweep/search_space.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
+#include <variant>
 
 #include "base/error.hpp"
+#include "base/random.hpp"
 
 namespace fusescope::sweep {
+namespace {
+
+// A number's place among numbers; nothing for a name or a switch.
+std::optional<double> number_of(const KnobValue& value) {
+  if (const auto* integer = std::get_if<long long>(&value)) {
+    return static_cast<double>(*integer);
+  }
+  if (const auto* real = std::get_if<double>(&value)) {
+    return *real;
+  }
+  return std::nullopt;
+}
+
+// Which positions of the axis are one step away, by position.
+std::vector<std::vector<long long>> reachable(const std::vector<KnobValue>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::vector<long long>> steps(values.size());
+  if (!number_of(values.front())) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      for (const std::size_t other : order) {
+        if (other != i) {
+          steps[i].push_back(static_cast<long long>(other));
+        }
+      }
+    }
+    return steps;
+  }
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return *number_of(values[a]) < *number_of(values[b]);
+  });
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    if (place > 0) {
+      steps[order[place]].push_back(static_cast<long long>(order[place - 1]));
+    }
+    if (place + 1 < order.size()) {
+      steps[order[place]].push_back(static_cast<long long>(order[place + 1]));
+    }
+  }
+  return steps;
+}
+
+}  // namespace
 
 SearchSpace::SearchSpace(const SweepConfig& config, const DeviceLimits& device)
-    : config_(&config), device_(device) {
-  for (const Axis& axis : config.axes) {
-    size_ *= static_cast<long long>(axis.values.size());
+    : config_(&config), device_(device), steps_(config.axes.size()) {
+  for (std::size_t axis = config.axes.size(); axis-- > 0;) {
+    steps_[axis] = {size_, reachable(config.axes[axis].values)};
+    size_ *= static_cast<long long>(config.axes[axis].values.size());
   }
 }
 
@@ -25,10 +73,32 @@ Config SearchSpace::at(long long index) const {
 }
 
 bool SearchSpace::allowed(const Config& config) const {
-  return std::all_of(config_->constraints.begin(), config_->constraints.end(),
+  return in_shard(config, config_->shard) &&
+         std::all_of(config_->constraints.begin(), config_->constraints.end(),
                      [&](const Constraint& constraint) {
                        return constraint.holds(config, device_, config_->shape);
                      });
+}
+
+std::vector<long long> SearchSpace::allowed_indices() const {
+  std::vector<long long> indices;
+  for (long long index = 0; index < size_; ++index) {
+    if (allowed(at(index))) {
+      indices.push_back(index);
+    }
+  }
+  return indices;
+}
+
+std::vector<long long> SearchSpace::neighbours(long long index) const {
+  std::vector<long long> near;
+  for (const Steps& axis : steps_) {
+    const auto position = index / axis.stride % static_cast<long long>(axis.reachable.size());
+    for (const long long other : axis.reachable[static_cast<std::size_t>(position)]) {
+      near.push_back(index + (other - position) * axis.stride);
+    }
+  }
+  return near;
 }
 
 ConstraintCount count_constraints(const SearchSpace& space, const SweepConfig& config,
@@ -47,6 +117,12 @@ ConstraintCount count_constraints(const SearchSpace& space, const SweepConfig& c
     count.allowed += allowed ? 1 : 0;
   }
   return count;
+}
+
+bool in_shard(const Config& config, const Shard& shard) {
+  // Mixed once more, so that shards are even whatever the hash's low bits are.
+  return mix64(hash(config)) % static_cast<std::uint64_t>(shard.count) ==
+         static_cast<std::uint64_t>(shard.index - 1);
 }
 
 }  // namespace fusescope::sweep

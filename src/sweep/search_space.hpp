@@ -14,23 +14,38 @@ class SearchSpace {
   // `config` must outlive the space.
   SearchSpace(const SweepConfig& config, const DeviceLimits& device);
 
-  long long size() const { return size_; }   // before constraints
-  Config at(long long index) const;          // the base with the axes' values
-  bool allowed(const Config& config) const;  // do all constraints hold
+  long long size() const { return size_; }  // before constraints
+  Config at(long long index) const;         // the base with the axes' values
+  // Do all constraints hold, and is the config of the sweep's shard?
+  bool allowed(const Config& config) const;
+  std::vector<long long> allowed_indices() const;  // walks the whole space
+
+  // The configs that differ in one axis: by one step where the axis' values are numbers (in their
+  // order, whatever the file's), by any other value where they are not. Constraints not applied.
+  std::vector<long long> neighbours(long long index) const;
 
  private:
+  struct Steps {
+    long long stride = 1;                           // of the axis in the index
+    std::vector<std::vector<long long>> reachable;  // by position on the axis
+  };
+
   const SweepConfig* config_;
   DeviceLimits device_;
   long long size_ = 1;
+  std::vector<Steps> steps_;  // by axis
 };
 
 // How many configs of the space each constraint excludes (each counted by itself), and how many
-// remain. Walks the whole space.
+// remain, of all shards. Walks the whole space.
 struct ConstraintCount {
   long long allowed = 0;
   std::vector<long long> excluded;  // by constraint, in the file's order
 };
 ConstraintCount count_constraints(const SearchSpace& space, const SweepConfig& config,
                                   const DeviceLimits& device);
+
+// Whether a config belongs to the shard; every config belongs to exactly one of `shards`.
+bool in_shard(const Config& config, const Shard& shard);
 
 }  // namespace fusescope::sweep

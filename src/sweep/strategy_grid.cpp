@@ -7,11 +7,11 @@ class Grid : public Strategy {
  public:
   explicit Grid(const SearchSpace& space) : space_(space) {}
 
-  std::optional<Config> next() override {
+  std::optional<Proposal> next() override {
     while (index_ < space_.size()) {
       Config config = space_.at(index_++);
       if (space_.allowed(config)) {
-        return config;
+        return Proposal{config};
       }
     }
     return std::nullopt;

@@ -12,11 +12,11 @@ class Shuffle : public Strategy {
  public:
   Shuffle(const SearchSpace& space, std::uint64_t seed) : space_(space), random_(seed) {}
 
-  std::optional<Config> next() override {
+  std::optional<Proposal> next() override {
     while (drawn_ < space_.size()) {
       Config config = space_.at(draw());
       if (space_.allowed(config)) {
-        return config;
+        return Proposal{config};
       }
     }
     return std::nullopt;

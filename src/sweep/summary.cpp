@@ -4,20 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
-#include "sweep/trial_log.hpp"
+#include "sweep/statistics.hpp"
 
 namespace fusescope::sweep {
 namespace {
-
-bool is_tie(const Trial& a, const Trial& best) {
-  if (a.half_ci_us == 0 && best.half_ci_us == 0) {
-    return a.median_us <= best.median_us * (1 + kModelNoise);
-  }
-  return a.median_us - a.half_ci_us <= best.median_us + best.half_ci_us;
-}
 
 // "1402.3 +-1.1", and no interval where there is none.
 std::string shown_wall(const Trial& trial) {
@@ -48,7 +40,8 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
   }
   std::string text = fmt::format("{:>5}  {:>16}  {:>9}  {:>12}  {}\n", "place", "wall [us]",
                                  "vs best", "exposed [us]", "config");
-  const double best = ranking.front().trial.median_us;
+  const Trial& first = ranking.front().trial;
+  const double best = first.median_us;
   std::size_t ties = 0;
   for (const Ranked& each : ranking) {
     ties += each.ties_with_best ? 1 : 0;
@@ -66,10 +59,18 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
     text += fmt::format("      ... and {} more\n", ranking.size() - options.top);
   }
   if (ties > 1) {
-    text += fmt::format("{} configs tie for the best: {}.\n", ties,
-                        ranking.front().trial.half_ci_us > 0
-                            ? "the 95% intervals of their medians overlap"
-                            : "their simulated times differ by less than 0.1%");
+    const char* const why =
+        first.kind == TrialKind::finalist
+            ? "timed again in turns, the 95% bootstrap interval of their ratio to the best holds 1"
+        : first.half_ci_us > 0 ? "the 95% intervals of their medians overlap"
+                               : "their simulated times differ by less than 0.1%";
+    text += fmt::format("{} configs tie for the best: {}.\n", ties, why);
+  }
+  if (const auto rival = std::find_if(ranking.begin(), ranking.end(),
+                                      [](const Ranked& each) { return !each.ties_with_best; });
+      rival != ranking.end()) {
+    text += fmt::format("The best that does not tie is {:.2f}% slower.\n",
+                        (rival->trial.median_us / best - 1) * 100);
   }
   return text;
 }
@@ -77,7 +78,7 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
 std::string ladder_text(const std::vector<Trial>& trials) {
   std::vector<const Trial*> rungs;
   for (const Trial& trial : trials) {
-    if (!trial.label.empty()) {
+    if (trial.kind == TrialKind::rung) {
       rungs.push_back(&trial);
     }
   }
@@ -118,7 +119,7 @@ std::string ladder_text(const std::vector<Trial>& trials) {
 std::string failures_text(const std::vector<Trial>& trials, const SummaryOptions& options) {
   std::map<std::pair<Verdict, std::string>, std::vector<const Trial*>> groups;
   for (const Trial& trial : trials) {
-    if (trial.verdict != Verdict::ok && trial.label.empty()) {
+    if (trial.verdict != Verdict::ok && trial.kind != TrialKind::rung) {
       groups[{trial.verdict, trial.reason}].push_back(&trial);
     }
   }
@@ -134,48 +135,53 @@ std::string failures_text(const std::vector<Trial>& trials, const SummaryOptions
   return text;
 }
 
-std::string quoted(const std::string& cell) {
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) {
-    return cell;
+// How the SM clock went, where it is known.
+std::string clock_text(const std::vector<Trial>& trials) {
+  std::vector<double> clocks;
+  std::size_t throttled = 0;
+  double threshold = 0;
+  for (const Trial& trial : trials) {
+    clocks.insert(clocks.end(), trial.sm_clock_mhz.begin(), trial.sm_clock_mhz.end());
+    throttled += static_cast<std::size_t>(throttled_samples(trial));
+    threshold = trial.throttle_mhz > 0 ? trial.throttle_mhz : threshold;
   }
-  std::string text = "\"";
-  for (const char character : cell) {
-    text += character == '"' ? "\"\"" : std::string(1, character);
+  if (clocks.empty()) {
+    return "";
   }
-  return text + "\"";
+  const std::size_t samples = clocks.size();
+  return fmt::format(
+      "SM clock: median {:.0f} MHz; {} of {} samples ran below {:.0f} MHz and are set apart.\n",
+      median(std::move(clocks)), throttled, samples, threshold);
+}
+
+// How the base config went, where it was measured.
+std::string drift_text(const std::vector<Trial>& trials) {
+  const Trial* first = nullptr;
+  double least = 0;
+  double most = 0;
+  std::size_t measured = 0;
+  std::size_t normalised = 0;
+  for (const Trial& trial : trials) {
+    normalised += trial.drift != 1 ? 1 : 0;
+    if (trial.kind == TrialKind::base && trial.verdict == Verdict::ok) {
+      first = first == nullptr ? &trial : first;
+      const double change = trial.raw_median_us / first->raw_median_us - 1;
+      least = std::min(least, change);
+      most = std::max(most, change);
+      ++measured;
+    }
+  }
+  if (measured == 0) {
+    return "";
+  }
+  return fmt::format(
+      "Drift: the base config was measured {} times and moved by {:+.2f}% to {:+.2f}%; {} trials "
+      "are "
+      "normalised by it.\n",
+      measured, least * 100, most * 100, normalised);
 }
 
 }  // namespace
-
-bool is_better(const Trial& a, const Trial& b) {
-  return std::pair(a.median_us, a.id) < std::pair(b.median_us, b.id);
-}
-
-std::optional<Trial> best_trial(const std::vector<Trial>& trials) {
-  const Trial* best = nullptr;
-  for (const Trial& trial : trials) {
-    if (trial.verdict == Verdict::ok && trial.label.empty() &&
-        (best == nullptr || is_better(trial, *best))) {
-      best = &trial;
-    }
-  }
-  return best == nullptr ? std::nullopt : std::optional(*best);
-}
-
-std::vector<Ranked> rank(const std::vector<Trial>& trials) {
-  std::vector<Ranked> ranking;
-  for (const Trial& trial : trials) {
-    if (trial.verdict == Verdict::ok && trial.label.empty()) {
-      ranking.push_back({trial, false});
-    }
-  }
-  std::sort(ranking.begin(), ranking.end(),
-            [](const Ranked& a, const Ranked& b) { return is_better(a.trial, b.trial); });
-  for (Ranked& each : ranking) {
-    each.ties_with_best = is_tie(each.trial, ranking.front().trial);
-  }
-  return ranking;
-}
 
 std::string summary_text(const std::vector<Trial>& trials, const SummaryOptions& options) {
   const std::vector<Trial> counted = latest(trials);
@@ -183,35 +189,22 @@ std::string summary_text(const std::vector<Trial>& trials, const SummaryOptions&
          failures_text(counted, options);
 }
 
-std::string to_csv(const std::vector<Trial>& trials) {
-  std::set<std::string> steps;
-  for (const Trial& trial : trials) {
-    for (const auto& [step, time] : trial.steps_us) {
-      steps.insert(step);
+std::string timing_text(const std::vector<Trial>& trials, const Outcome& outcome) {
+  const bool simulated = std::any_of(trials.begin(), trials.end(), [](const Trial& trial) {
+    return trial.source.starts_with("simulated");
+  });
+  const double beside = std::max(0.0, outcome.seconds - outcome.engine_seconds);
+  std::string text = fmt::format("Time: {:.1f} s", outcome.seconds);
+  if (!simulated && outcome.seconds > 0) {
+    text += fmt::format(
+        ", of which {:.1f} s in the engine (samples {:.1f} s, the rest set-up, output checks and "
+        "warm-up) and {:.2f} s ({:.1f}%) beside it",
+        outcome.engine_seconds, outcome.sample_seconds, beside, beside / outcome.seconds * 100);
+    if (outcome.startup_seconds > 0) {
+      text += fmt::format(", {:.2f} s of that for the worker to start", outcome.startup_seconds);
     }
   }
-  std::string text = "id,label,verdict,median_us,half_ci_us,samples,exposed_us,timeline_wall_us";
-  for (const Knob& knob : knobs()) {
-    text += fmt::format(",{}", knob.name);
-  }
-  for (const std::string& step : steps) {
-    text += fmt::format(",{}", quoted(step + " us"));
-  }
-  text += ",seconds,source,reason\r\n";
-  for (const Trial& trial : trials) {
-    text += fmt::format("{},{},{},{},{},{},{},{}", trial.id, quoted(trial.label),
-                        name(trial.verdict), trial.median_us, trial.half_ci_us,
-                        trial.wall_us.size(), trial.exposed_us, trial.timeline_wall_us);
-    for (const Knob& knob : knobs()) {
-      text += fmt::format(",{}", quoted(to_string(knob.get(trial.config))));
-    }
-    for (const std::string& step : steps) {
-      const auto found = trial.steps_us.find(step);
-      text += found == trial.steps_us.end() ? "," : fmt::format(",{}", found->second);
-    }
-    text += fmt::format(",{},{},{}\r\n", trial.seconds, quoted(trial.source), quoted(trial.reason));
-  }
-  return text;
+  return text + ".\n" + clock_text(trials) + drift_text(trials);
 }
 
 }  // namespace fusescope::sweep

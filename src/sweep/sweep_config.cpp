@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -13,7 +14,8 @@
 namespace fusescope::sweep {
 namespace {
 
-constexpr std::array<std::string_view, 2> kSearchNames = {"grid", "random"};
+constexpr std::array<std::string_view, 5> kSearchNames = {"grid", "random", "local", "racing",
+                                                          "sim_guided"};
 constexpr long long kMostTrials = 1'000'000;  // a sweep beyond that is a mistake in its axes
 
 // Runs `read`; an error of it that names another place is told to come from here.
@@ -188,30 +190,47 @@ std::vector<Axis> read_axes(const JsonReader& reader) {
   return axes;
 }
 
+void read_budget(const JsonReader& budget, Search& search) {
+  budget.only({"trials", "seconds", "improvement"});
+  if (budget.has("trials")) {
+    search.trials = budget.at("trials").as_integer(1, kMostTrials);
+  }
+  if (budget.has("seconds")) {
+    search.seconds = budget.at("seconds").as_number(0.001, 1e9);
+  }
+  if (budget.has("improvement")) {
+    const JsonReader improvement = budget.at("improvement");
+    improvement.only({"at_least", "trials"});
+    search.improvement.at_least = improvement.at("at_least").as_number(0, 1);
+    search.improvement.trials = improvement.at("trials").as_integer(1, kMostTrials);
+  }
+}
+
 Search read_search(const JsonReader& reader) {
-  reader.only({"strategy", "budget", "seed"});
+  reader.only({"strategy", "budget", "seed", "profile"});
   Search search;
   search.kind = static_cast<SearchKind>(
       reader.at("strategy").as_choice({kSearchNames.begin(), kSearchNames.end()}));
   if (reader.has("budget")) {
-    const JsonReader budget = reader.at("budget");
-    budget.only({"trials", "seconds"});
-    if (budget.has("trials")) {
-      search.trials = budget.at("trials").as_integer(1, kMostTrials);
-    }
-    if (budget.has("seconds")) {
-      search.seconds = budget.at("seconds").as_number(0.001, 1e9);
-    }
+    read_budget(reader.at("budget"), search);
   }
   if (reader.has("seed")) {
     search.seed = static_cast<std::uint64_t>(
         reader.at("seed").as_integer(0, std::numeric_limits<long long>::max()));
   }
+  if (reader.has("profile")) {
+    if (search.kind != SearchKind::sim_guided) {
+      reader.at("profile").refuse("only sim_guided has a profile to rank by",
+                                  "no profile here; the simulator's own stands beside \"engine\"");
+    }
+    search.profile = reader.at("profile").as_string();
+  }
   return search;
 }
 
 Measure read_measure(const JsonReader& reader) {
-  reader.only({"warmup", "min_samples", "target_rel_ci", "max_seconds", "seed"});
+  reader.only({"warmup", "min_samples", "target_rel_ci", "max_seconds", "seed", "l2",
+               "throttle_below", "base_every", "deadline_seconds"});
   Measure measure;
   if (reader.has("warmup")) {
     measure.warmup = static_cast<int>(reader.at("warmup").as_integer(0, 100'000));
@@ -229,7 +248,37 @@ Measure read_measure(const JsonReader& reader) {
     measure.seed = static_cast<std::uint64_t>(
         reader.at("seed").as_integer(0, std::numeric_limits<long long>::max()));
   }
+  if (reader.has("l2") && reader.at("l2").as_string() != "warm") {
+    reader.at("l2").refuse(
+        "no engine can start an iteration on a cold L2",
+        "\"warm\": an iteration finds what the one before it left in the L2, and "
+        "streams weights many times its size through it");
+  }
+  if (reader.has("throttle_below")) {
+    measure.throttle_below = reader.at("throttle_below").as_number(0, 1);
+  }
+  if (reader.has("base_every")) {
+    measure.base_every = static_cast<int>(reader.at("base_every").as_integer(0, kMostTrials));
+  }
+  if (reader.has("deadline_seconds")) {
+    measure.deadline_seconds = reader.at("deadline_seconds").as_number(0.001, 1e6);
+  }
   return measure;
+}
+
+Finalists read_finalists(const JsonReader& reader) {
+  reader.only({"configs", "rounds", "samples"});
+  Finalists finalists;
+  if (reader.has("configs")) {
+    finalists.configs = static_cast<int>(reader.at("configs").as_integer(0, 1000));
+  }
+  if (reader.has("rounds")) {
+    finalists.rounds = static_cast<int>(reader.at("rounds").as_integer(2, 1000));
+  }
+  if (reader.has("samples")) {
+    finalists.samples = static_cast<int>(reader.at("samples").as_integer(1, 100'000));
+  }
+  return finalists;
 }
 
 }  // namespace
@@ -245,7 +294,7 @@ SweepConfig read_sweep_config(const std::string& path) {
 SweepConfig parse_sweep_config(const Json& document, const std::string& file) {
   const JsonReader reader(file, document);
   reader.only({"name", "why", "shape", "routing", "engine", "profile", "base", "axes",
-               "constraints", "search", "measure", "ladder"});
+               "constraints", "search", "measure", "finalists", "ladder"});
   SweepConfig config;
   config.file = file;
   config.name = reader.at("name").as_string();
@@ -281,6 +330,9 @@ SweepConfig parse_sweep_config(const Json& document, const std::string& file) {
   if (reader.has("measure")) {
     config.measure = read_measure(reader.at("measure"));
   }
+  if (reader.has("finalists")) {
+    config.finalists = read_finalists(reader.at("finalists"));
+  }
   if (reader.has("ladder")) {
     config.ladder = reader.at("ladder").as_bool();
   }
@@ -301,19 +353,41 @@ Json identity(const SweepConfig& config) {
     constraints.push_back(constraint.text());
   }
   Json search = {{"strategy", name(config.search.kind)}};
-  if (config.search.kind != SearchKind::grid) {
+  if (config.search.kind == SearchKind::sim_guided) {
+    search["profile"] = config.search.profile;
+  } else if (config.search.kind != SearchKind::grid) {
     search["seed"] = config.search.seed;
   }
   return {{"base", Json::parse(to_json(config.base).dump())},
           {"axes", axes},
           {"constraints", constraints},
           {"search", search},
+          {"shard", shard_text(config.shard)},
           {"measure",
            {{"warmup", config.measure.warmup},
             {"min_samples", config.measure.min_samples},
             {"target_rel_ci", config.measure.target_rel_ci},
             {"max_seconds", config.measure.max_seconds},
+            {"throttle_below", config.measure.throttle_below},
             {"seed", config.measure.seed}}}};
+}
+
+Shard parse_shard(const std::string& text, const std::string& option) {
+  Shard shard;
+  const char* const end = text.data() + text.size();
+  const auto index = std::from_chars(text.data(), end, shard.index);
+  const bool slash = index.ec == std::errc{} && index.ptr != end && *index.ptr == '/';
+  const auto count = slash ? std::from_chars(index.ptr + 1, end, shard.count) : index;
+  if (!slash || count.ec != std::errc{} || count.ptr != end || shard.count < 1 || shard.index < 1 ||
+      shard.index > shard.count) {
+    throw InputError(
+        {option, "", "\"" + text + "\" is not a shard", "I/N with I from 1 to N, such as 2/8"});
+  }
+  return shard;
+}
+
+std::string shard_text(const Shard& shard) {
+  return fmt::format("{}/{}", shard.index, shard.count);
 }
 
 std::string hex(std::uint64_t value) {

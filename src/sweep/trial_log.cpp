@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -25,25 +24,9 @@ namespace {
 
 // The first bytes of every log: what tells a log that was cut off in its first line from another's
 // file.
-constexpr std::string_view kMarker = R"({"format":"fusescope-trials","version":1,)";
+constexpr std::string_view kMarker = R"({"format":"fusescope-trials","version":2,)";
 constexpr std::string_view kAnother =
     "a log of the same program, device, problem and sweep; or another output folder";
-
-std::string header_line(const LogHeader& header) {
-  OrderedJson line;
-  line["format"] = "fusescope-trials";
-  line["version"] = 1;
-  line["fusescope"] = header.fusescope;
-  line["engine"] = header.engine;
-  line["device"] = header.device;
-  line["problem"] = header.problem;
-  line["problem_hash"] = header.problem_hash;
-  line["sweep"] = header.sweep;
-  line["identity"] = Json::parse(header.identity);
-  line["command"] = header.command;
-  line["started"] = header.started;
-  return line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
 
 LogHeader header_from_line(std::string_view line, const std::string& file) {
   if (!line.starts_with(kMarker)) {
@@ -59,6 +42,7 @@ LogHeader header_from_line(std::string_view line, const std::string& file) {
   const JsonReader reader(file, *parsed, "line 1");
   LogHeader header;
   header.fusescope = reader.at("fusescope").as_string();
+  header.binary = reader.at("binary").as_string();
   header.engine = reader.at("engine").as_string();
   header.device = reader.at("device").as_string();
   header.problem = reader.at("problem").as_string();
@@ -137,6 +121,25 @@ void add_differences(const Json& was, const Json& is, const std::string& path,
   }
 }
 
+}  // namespace
+
+std::string to_line(const LogHeader& header) {
+  OrderedJson line;
+  line["format"] = "fusescope-trials";
+  line["version"] = 2;
+  line["fusescope"] = header.fusescope;
+  line["binary"] = header.binary;
+  line["engine"] = header.engine;
+  line["device"] = header.device;
+  line["problem"] = header.problem;
+  line["problem_hash"] = header.problem_hash;
+  line["sweep"] = header.sweep;
+  line["identity"] = Json::parse(header.identity);
+  line["command"] = header.command;
+  line["started"] = header.started;
+  return line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
 std::string differences(const LogHeader& log, const LogHeader& now) {
   std::vector<std::string> all;
   const auto compare = [&](std::string_view what, const std::string& was, const std::string& is) {
@@ -145,6 +148,7 @@ std::string differences(const LogHeader& log, const LogHeader& now) {
     }
   };
   compare("the program", log.fusescope, now.fusescope);
+  compare("the program's file (by its hash)", log.binary, now.binary);
   compare("the engine", log.engine, now.engine);
   compare("the device", log.device, now.device);
   if (log.problem_hash != now.problem_hash) {
@@ -155,8 +159,6 @@ std::string differences(const LogHeader& log, const LogHeader& now) {
   add_differences(Json::parse(log.identity), Json::parse(now.identity), "", all);
   return fmt::format("{}", fmt::join(all, "; "));
 }
-
-}  // namespace
 
 LogContents read_trial_log(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -220,7 +222,7 @@ void TrialLog::create(const LogHeader& header) {
   if (::ftruncate(file_, 0) != 0) {
     refuse_write(errno);
   }
-  write_line(header_line(header));
+  write_line(to_line(header));
   // The file's entry in its folder must be on the disk, too.
   const std::string folder = std::filesystem::absolute(path_).parent_path().string();
   const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -282,23 +284,6 @@ void TrialLog::write_line(const std::string& line) {
 void TrialLog::refuse_write(int error_number) const {
   throw InputError({path_, "", fmt::format("cannot be written: {}", std::strerror(error_number)),
                     "an output folder on a disk with room that you may write to"});
-}
-
-std::vector<Trial> latest(const std::vector<Trial>& trials) {
-  std::map<std::pair<std::string, std::uint64_t>, std::size_t> last;
-  const auto key = [](const Trial& trial) {
-    return std::pair(trial.label, trial.label.empty() ? hash(trial.config) : 0);
-  };
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    last[key(trials[i])] = i;
-  }
-  std::vector<Trial> kept;
-  for (std::size_t i = 0; i < trials.size(); ++i) {
-    if (last[key(trials[i])] == i) {
-      kept.push_back(trials[i]);
-    }
-  }
-  return kept;
 }
 
 }  // namespace fusescope::sweep

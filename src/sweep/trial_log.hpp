@@ -17,8 +17,9 @@ namespace fusescope::sweep {
 
 struct LogHeader {
   std::string fusescope;     // version and commit of the program
+  std::string binary;        // hex hash of the program's file
   std::string engine;        // "sim", "cuda"
-  std::string device;        // engine::Engine::identity()
+  std::string device;        // engine::Engine::identity(): device, driver, toolkit; or profile
   std::string problem;       // describe(problem)
   std::string problem_hash;  // hex(hash(problem))
   std::string sweep;         // the sweep's name; may differ on resuming
@@ -51,9 +52,8 @@ class TrialLog {
   const std::string& path() const { return path_; }
   bool resumed() const { return resumed_; }              // it was there already
   const std::string& repair() const { return repair_; }  // what had to be cut off, in words; or ""
-  const std::vector<Trial>& trials() const {
-    return trials_;
-  }  // those that were there, and appended
+  // Those that were there, and appended.
+  const std::vector<Trial>& trials() const { return trials_; }
 
   // Writes the line and waits for the disk. Throws InputError when that fails; the log then ends
   // with the trial before.
@@ -73,8 +73,9 @@ class TrialLog {
   std::vector<Trial> trials_;
 };
 
-// The trial of each (label, config), the last one where the log holds several; rungs of the ladder
-// by label alone. In the order of the log.
-std::vector<Trial> latest(const std::vector<Trial>& trials);
+// "" or what differs between two logs that are to be one: program, device, problem, sweep.
+std::string differences(const LogHeader& log, const LogHeader& now);
+// The first line of a log, without its newline.
+std::string to_line(const LogHeader& header);
 
 }  // namespace fusescope::sweep

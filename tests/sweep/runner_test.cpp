@@ -20,7 +20,8 @@ class RunnerTest : public testing::Test {
  protected:
   Outcome run(const RunnerOptions& options = {}) {
     TrialLog log(folder_.file("trials.jsonl"), test::small_header(sweep_));
-    const auto executor = make_in_process(engine_, problem_, sweep_.measure, analyse_, "a test");
+    const auto executor =
+        make_in_process({&engine_, &problem_, sweep_.measure, analyse_, "a test"});
     const Outcome outcome = run_search(sweep_, engine_.device(), *executor, log, options);
     trials_ = log.trials();
     return outcome;
@@ -70,6 +71,7 @@ TEST_F(RunnerTest, TrialsCarryTheirMediansInterval) {
   run();
   EXPECT_EQ(trials_[0].wall_us.size(), 21u);
   EXPECT_EQ(trials_[0].half_ci_us, 2);
+  EXPECT_EQ(trials_[0].raw_median_us, trials_[0].median_us);
 }
 
 TEST_F(RunnerTest, WritesIllegalConfigsDownWithTheRule) {
@@ -169,7 +171,7 @@ TEST_F(RunnerTest, ABudgetOfSecondsEndsTheSweep) {
   };
   resweep({{"search", {{"strategy", "grid"}, {"budget", {{"seconds", 0.001}}}}}});
   const Outcome outcome = run();
-  EXPECT_EQ(outcome.ending, Ending::budget_spent);
+  EXPECT_EQ(outcome.ending, Ending::seconds_spent);
   EXPECT_LE(outcome.ran, 1);  // 0 where the machine was busy for all of the budget
 }
 
@@ -191,15 +193,20 @@ TEST_F(RunnerTest, ProgressCountsTheLogsTrialsAndKnowsTheirBest) {
 
 TEST_F(RunnerTest, LabelledConfigsRunOncePerLabelAndConfig) {
   TrialLog log(folder_.file("trials.jsonl"), test::small_header(sweep_));
-  const auto executor = make_in_process(engine_, problem_, sweep_.measure, nullptr, "a test");
+  const auto executor = make_in_process({&engine_, &problem_, sweep_.measure, nullptr, "a test"});
   Config fast;
   fast.dispatch_comm_sms = 24;
-  const std::vector<Labelled> rungs = {{"first", Config{}}, {"same", Config{}}, {"tuned", fast}};
-  EXPECT_EQ(run_labelled(rungs, *executor, log, {}).ran, 3);
-  EXPECT_EQ(run_labelled(rungs, *executor, log, {}).ran, 0);
+  const auto rung = [](const std::string& label, const Config& config) {
+    return Given{TrialKind::rung, label, config, 0};
+  };
+  const auto run = [&](const std::vector<Given>& rungs) {
+    return run_given(rungs, 0, sweep_.measure, *executor, log, {}).ran;
+  };
+  EXPECT_EQ(run({rung("first", {}), rung("same", {}), rung("tuned", fast)}), 3);
+  EXPECT_EQ(run({rung("first", {}), rung("same", {}), rung("tuned", fast)}), 0);
   Config faster = fast;
   faster.tokens_per_block = 4;
-  EXPECT_EQ(run_labelled({rungs[0], rungs[1], {"tuned", faster}}, *executor, log, {}).ran, 1);
+  EXPECT_EQ(run({rung("first", {}), rung("same", {}), rung("tuned", faster)}), 1);
   EXPECT_EQ(latest(log.trials()).size(), 3u);
   EXPECT_EQ(latest(log.trials())[2].config, faster);
   EXPECT_FALSE(best_trial(log.trials()));  // rungs take no part in the search

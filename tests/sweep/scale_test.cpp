@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "fake_engine.hpp"
+#include "sweep/exports.hpp"
 #include "sweep/runner.hpp"
 #include "sweep/summary.hpp"
 #include "sweep_fixture.hpp"
@@ -23,7 +24,7 @@ TEST(Scale, TenThousandTrials) {
   const SweepConfig sweep = parse_sweep_config(document, "large.json");
   const Problem problem = test::small_problem();
   test::FakeEngine engine;
-  const auto executor = make_in_process(engine, problem, sweep.measure, nullptr, "a test");
+  const auto executor = make_in_process({&engine, &problem, sweep.measure, nullptr, "a test"});
 
   // The log is written in one go: what is timed is reading, not the disk's 10,000 confirmations.
   const test::TemporaryFolder folder;

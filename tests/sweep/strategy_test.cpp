@@ -14,8 +14,8 @@ const DeviceLimits kDevice{"test", 110, 101376};
 
 std::vector<Config> all(Strategy& strategy) {
   std::vector<Config> configs;
-  while (std::optional<Config> config = strategy.next()) {
-    configs.push_back(*config);
+  while (std::optional<Proposal> proposal = strategy.next()) {
+    configs.push_back(proposal->config);
   }
   return configs;
 }
@@ -75,7 +75,7 @@ TEST(Random, FavoursNoConfig) {
   std::map<std::uint64_t, int> first_drawn;
   constexpr int kSeeds = 4800;
   for (int seed = 0; seed < kSeeds; ++seed) {
-    ++first_drawn[hash(*make_random(space, static_cast<std::uint64_t>(seed))->next())];
+    ++first_drawn[hash(make_random(space, static_cast<std::uint64_t>(seed))->next()->config)];
   }
   EXPECT_EQ(first_drawn.size(), 24u);
   for (const auto& [config, count] : first_drawn) {

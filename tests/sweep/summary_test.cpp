@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sweep/exports.hpp"
 #include "sweep_fixture.hpp"
 
 namespace fusescope::sweep {
@@ -64,6 +65,9 @@ TEST(Summary, ShowsTheLadderWithGains) {
   trials[1].label = "serial";
   trials[2].label = "fused";
   trials[3].label = "+ pull order";
+  for (std::size_t i = 1; i < 4; ++i) {
+    trials[i].kind = TrialKind::rung;
+  }
   const std::string text = summary_text(trials, {});
   EXPECT_NE(text.find("fused                    250.0       -50.0        +25.0%"),
             std::string::npos)
@@ -82,10 +86,11 @@ TEST(Csv, QuotesWhatNeedsIt) {
   failed.reason = "two\nlines";
   const std::string csv = to_csv({trial, failed});
   const std::size_t rows = csv.find("\r\n");
-  EXPECT_TRUE(csv.starts_with("id,label,verdict,median_us,half_ci_us,samples,exposed_us,"));
+  EXPECT_TRUE(
+      csv.starts_with("id,label,verdict,median_us,half_ci_us,raw_median_us,samples,visits,"));
   EXPECT_NE(csv.substr(0, rows).find(",gemm 1 us,launch gap us,seconds,source,reason"),
             std::string::npos);
-  EXPECT_NE(csv.find("\r\n3,\"a, \"\"b\"\"\",ok,100.5,0.25,1,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\r\n3,\"a, \"\"b\"\"\",ok,100.5,0.25,0,1,"), std::string::npos) << csv;
   EXPECT_NE(csv.find(",60,0.5,"), std::string::npos) << csv;
   EXPECT_NE(csv.find("\"two\nlines\"\r\n"), std::string::npos) << csv;
 }

@@ -97,7 +97,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{R"({"search": {"strategy": "grid", "budget": {"trial": 3}}})",
                 "/search/budget/trial: unknown key"},
         Refusal{R"({"search": {"strategy": "greed"}})",
-                "/search/strategy: \"greed\" is not a known choice; accepted: grid or random"},
+                "/search/strategy: \"greed\" is not a known choice; accepted: grid, random, local, "
+                "racing or sim_guided"},
         Refusal{R"({"search": {"strategy": "grid", "budget": {"trials": 0}}})",
                 "/search/budget/trials: 0 is out of range"},
         Refusal{R"({"search": {}})", "/search: the key \"strategy\" is missing"},

@@ -58,6 +58,7 @@ inline Problem small_problem() {
 
 inline LogHeader small_header(const SweepConfig& sweep = small_sweep()) {
   return {"0 (test)",
+          "beef",
           "fake",
           "fake device",
           "small problem",

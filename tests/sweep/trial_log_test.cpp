@@ -156,7 +156,7 @@ TEST(TrialLog, RefusesACorruptLineAndTouchesNothing) {
   refused(replaced(2, ""), "line 2: is not a whole JSON object");
   refused(replaced(3, "{\"id\": 1e999}"), "line 3: is not a whole JSON object");
   refused(replaced(4, "[]"), "line 4: [] is not an object");
-  refused(replaced(4, "{\"id\": 1}"), "line 4: the key \"label\" is missing");
+  refused(replaced(4, "{\"id\": 1}"), "line 4: the key \"kind\" is missing");
   Json odd = Json::parse(to_line(some_trial(1)));
   odd["config"]["tokens_per_block"] = "x";
   refused(replaced(3, odd.dump()), "line 3/config/tokens_per_block: tokens_per_block cannot be");
@@ -164,7 +164,7 @@ TEST(TrialLog, RefusesACorruptLineAndTouchesNothing) {
   odd["verdict"] = "fine";
   refused(replaced(3, odd.dump()), "line 3/verdict: \"fine\" is not a known choice");
   refused("{\"format\":\"other\"}\n", "line 1: is not the first line of a trial log");
-  refused("{\"format\":\"fusescope-trials\",\"version\":1,\"fusescope\":\n",
+  refused("{\"format\":\"fusescope-trials\",\"version\":2,\"fusescope\":\n",
           "line 1: is not a whole JSON object");
 }
 
@@ -199,15 +199,6 @@ TEST(TrialLog, SaysWhyItCannotBeWritten) {
               (void)read_trial_log(folder.file("absent.jsonl"));
             }).find("cannot be read: No such file"),
             std::string::npos);
-}
-
-TEST(Latest, KeepsTheLastOfEachConfigAndRung) {
-  std::vector<Trial> trials = {some_trial(0), some_trial(1), some_trial(0), some_trial(5),
-                               some_trial(6)};
-  trials[0].median_us = 1;
-  trials[3].label = trials[4].label = "tuned";
-  const std::vector<Trial> kept = latest(trials);
-  EXPECT_EQ(kept, (std::vector<Trial>{trials[1], trials[2], trials[4]}));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST(TruncatedLog, ResumesFromAnyByte) {
   const Problem problem = test::small_problem();
   const LogHeader header = test::small_header(sweep);
   test::FakeEngine engine;
-  const auto executor = make_in_process(engine, problem, sweep.measure, nullptr, "a test");
+  const auto executor = make_in_process({&engine, &problem, sweep.measure, nullptr, "a test"});
   {
     TrialLog log(path, header);
     EXPECT_EQ(run_search(sweep, engine.device(), *executor, log, {}).ran, 24);

@@ -1,0 +1,53 @@
+#pragma once
+// From the lines of a log to one result per config: visits pooled, finalists by their interleaved
+// rounds, ranked with ties called ties.
+
+#include <optional>
+#include <vector>
+
+#include "sweep/trial.hpp"
+
+namespace fusescope::sweep {
+
+// One trial per config of the search, in the order in which the log first has them, then the rungs,
+// the last one of each label. Visits are pooled: wall_us holds the samples that count, normalised, of
+// all of them (so drift is 1), raw_median_us is that of the samples as they were taken; a config whose
+// last visit failed is failed. A config that was timed as a finalist has those samples alone, and
+// stands before all others in a ranking. Base measurements are left out.
+std::vector<Trial> latest(const std::vector<Trial>& trials);
+
+// Both have run: a finalist wins over one that was none, then a faster median, then the smaller id,
+// so that a ranking does not depend on threads.
+bool is_better(const Trial& a, const Trial& b);
+
+// The fastest result of the search that ran (rungs take no part), or nothing. `trials`: a log's, or
+// latest() of them.
+std::optional<Trial> best_trial(const std::vector<Trial>& trials);
+
+// Simulated times that differ by less, relative to the best, are called a tie: no model is that exact.
+inline constexpr double kModelNoise = 0.001;
+
+struct Ranked {
+  Trial trial;
+  bool ties_with_best = false;
+};
+// The search's results, fastest first. Finalists tie with the best of them by finalists_tie(); others
+// where the 95% intervals of the medians overlap, or without intervals by kModelNoise.
+std::vector<Ranked> rank(const std::vector<Trial>& trials);
+
+// Two configs timed in the same rounds: samples by round, normalised [us]. The rounds are drawn anew
+// with replacement (a bootstrap that keeps the samples of a round together, because what disturbs a
+// round disturbs all of them); 95% interval of median(b) / median(a) - 1.
+struct RatioInterval {
+  double ratio = 0;  // of the samples as they are
+  double low = 0;
+  double high = 0;
+  bool tie() const { return low <= 0 && high >= 0; }
+};
+using RoundSamples = std::vector<std::vector<double>>;  // [round][sample]
+RatioInterval compare_rounds(const RoundSamples& a, const RoundSamples& b);
+
+// The rounds that a result of latest() pools.
+RoundSamples rounds_of(const Trial& result);
+
+}  // namespace fusescope::sweep
