@@ -29,8 +29,9 @@ struct ScheduleTables {
 //   interleave_sources   by (index within the source rank, source rank)
 //   rotate_from_self     by global token id, starting at this rank's own tokens and wrapping around
 // Ties in pull_order and job_order cannot occur, since slots are distinct.
+// `row_block`: rows of a block. The kernels have one size; the protocol search takes smaller ones.
 ScheduleTables build_tables_golden(const Shape& shape, const Routing& routing, SlotOrder slot_order,
-                                   int rank);
+                                   int rank, int row_block = kRowBlock);
 
 // The same tables through Thrust, on the host systems. The source compiles for CUDA too.
 enum class ThrustSystem { cpp, omp };

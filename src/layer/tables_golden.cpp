@@ -47,7 +47,7 @@ std::vector<std::int32_t> tokens_sorted_by(const std::vector<std::int32_t>& key)
 }  // namespace
 
 ScheduleTables build_tables_golden(const Shape& shape, const Routing& routing, SlotOrder slot_order,
-                                   int rank) {
+                                   int rank, int row_block) {
   ScheduleTables tables;
   std::vector<std::int32_t> hits(shape.experts, 0);
   for (const std::int32_t expert : routing.experts) {
@@ -56,12 +56,12 @@ ScheduleTables build_tables_golden(const Shape& shape, const Routing& routing, S
 
   tables.expert_rows.push_back(0);
   for (int expert = 0; expert < shape.experts; ++expert) {
-    const int blocks = (hits[expert] + kRowBlock - 1) / kRowBlock;
+    const int blocks = (hits[expert] + row_block - 1) / row_block;
     for (int block = 0; block < blocks; ++block) {
-      const int filled = std::min(hits[expert] - block * kRowBlock, kRowBlock);
-      tables.slack.push_back(kRowBlock - filled);
+      const int filled = std::min(hits[expert] - block * row_block, row_block);
+      tables.slack.push_back(row_block - filled);
     }
-    tables.expert_rows.push_back(tables.expert_rows.back() + blocks * kRowBlock);
+    tables.expert_rows.push_back(tables.expert_rows.back() + blocks * row_block);
   }
 
   std::vector<std::int32_t> next_slot(tables.expert_rows.begin(), tables.expert_rows.end() - 1);

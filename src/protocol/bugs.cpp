@@ -1,0 +1,128 @@
+#include "protocol/bugs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+#include "base/suggest.hpp"
+
+namespace fusescope::protocol {
+namespace {
+
+constexpr std::array kBugs = {
+    BugEntry{Bug::arrival_fence_missing, "arrival_fence_missing",
+             "arrivals are counted without the fence that releases the row", false},
+    BugEntry{Bug::arrival_counted_after_read, "arrival_counted_after_read",
+             "arrivals are counted once shared memory is read, not once the row is written", false},
+    BugEntry{Bug::stored_proxy_fence_missing, "stored_proxy_fence_missing",
+             "no proxy fence between completed bulk stores and the release that publishes them",
+             false},
+    BugEntry{Bug::gate_relaxed, "gate_relaxed", "the gate polls relaxed, without a fence", false},
+    BugEntry{Bug::gate_proxy_fence_missing, "gate_proxy_fence_missing",
+             "no proxy fence between the gate's acquire and the bulk loads", false},
+    BugEntry{Bug::gate_wait_unguarded, "gate_wait_unguarded",
+             "the gate watches neither deadline nor abort word", false},
+    BugEntry{Bug::pull_proxy_fence_missing, "pull_proxy_fence_missing",
+             "no proxy fence between the device barrier's edge and the bulk loads of peers' rows",
+             false},
+    BugEntry{Bug::pull_parity_kept, "pull_parity_kept",
+             "a row slot waits for the same mbarrier parity each time", false},
+    BugEntry{Bug::slack_one_too_many, "slack_one_too_many",
+             "arrival counters start one too high: a block opens a row early", false},
+    BugEntry{Bug::slack_one_too_few, "slack_one_too_few", "arrival counters start one too low",
+             false},
+    BugEntry{Bug::chunk_drain_unwatched, "chunk_drain_unwatched",
+             "the epilogue writes a staged chunk without waiting until it was read", false},
+    BugEntry{Bug::first_half_signals, "first_half_signals",
+             "the first of a tile's two storers signals it, not the second", false},
+    BugEntry{Bug::staged_proxy_fence_missing, "staged_proxy_fence_missing",
+             "no proxy fence between the epilogue's stores and the bulk store that reads them",
+             false},
+    BugEntry{Bug::done_relaxed, "done_relaxed", "done counters are incremented relaxed", false},
+    BugEntry{Bug::job_proxy_fence_missing, "job_proxy_fence_missing",
+             "no proxy fence between a job's sum and the push that reads it", false},
+    BugEntry{Bug::job_buffer_single, "job_buffer_single",
+             "a warpgroup uses one row buffer for every job", false},
+    BugEntry{Bug::job_barrier_shared, "job_barrier_shared",
+             "all warpgroups of a block meet on one named barrier", false},
+    BugEntry{Bug::join_barrier_missing, "join_barrier_missing",
+             "a block's warps start jobs without meeting after the GEMM", false},
+    BugEntry{Bug::join_on_gemm_barrier, "join_on_gemm_barrier",
+             "warps that finish the GEMM meet on its barrier, with a count of their own", false},
+    BugEntry{Bug::push_counted_after_read, "push_counted_after_read",
+             "pushes are counted once shared memory is read, not once the row is written", false},
+    BugEntry{Bug::push_count_relaxed, "push_count_relaxed",
+             "pushes are counted relaxed, without fences", false},
+    BugEntry{Bug::watermark_before_copy, "watermark_before_copy",
+             "a push is counted, and the watermark raised, before its copy is complete", false},
+    BugEntry{Bug::watermark_gpu_scope, "watermark_gpu_scope",
+             "the watermark is released at gpu scope", false},
+    BugEntry{Bug::election_one_late, "election_one_late",
+             "the election looks for one push more than there are", false},
+    BugEntry{Bug::election_one_early, "election_one_early",
+             "the election looks for one push fewer than there are", false},
+    BugEntry{Bug::two_elected, "two_elected", "the last two pushes of a chunk are both elected",
+             false},
+    BugEntry{Bug::chunk_size_rounded_up, "chunk_size_rounded_up",
+             "a chunk's size is T / chunks rounded up, whichever chunk it is", false},
+    BugEntry{Bug::plane_index_wrong, "plane_index_wrong",
+             "rows go to the plane of the receiver, not of the sender", false},
+    BugEntry{Bug::claim_not_atomic, "claim_not_atomic",
+             "a job is claimed by a load and a store instead of one atomic", false},
+    BugEntry{Bug::dispenser_not_reset, "dispenser_not_reset",
+             "the dispenser goes on counting in the next iteration", false},
+    BugEntry{Bug::job_order_misses_one, "job_order_misses_one",
+             "job order names one token twice and another never", false},
+    BugEntry{Bug::jobs_before_gemm_resident, "jobs_before_gemm_resident",
+             "block per job: job blocks do not wait until the GEMM's blocks are resident", false},
+    BugEntry{Bug::ready_wait_unguarded, "ready_wait_unguarded",
+             "a job's wait for its row blocks watches neither deadline nor abort word", false},
+    BugEntry{Bug::sequence_reset, "sequence_reset",
+             "the iteration number starts again with every iteration", false},
+    BugEntry{Bug::copied_barrier_skipped, "copied_barrier_skipped",
+             "kernel 1 starts without the barrier after copy-in", false},
+    BugEntry{Bug::staging_reused_early, "staging_reused_early",
+             "the next iteration does not wait for the final reduce of this one", false},
+    BugEntry{Bug::colocated_barrier_in_one_part, "colocated_barrier_in_one_part",
+             "ranks that share a GPU arrive and wait in one kernel each", false},
+    BugEntry{Bug::entry_barrier_skipped, "entry_barrier_skipped",
+             "no entry barrier: the ids exchange of the same iteration orders the same accesses",
+             true},
+    BugEntry{Bug::releasing_fences_missing, "releasing_fences_missing",
+             "no fences in front of stores and atomics that release by themselves", true},
+};
+
+}  // namespace
+
+std::span<const BugEntry> bugs() {
+  return kBugs;
+}
+
+std::string_view name(Bug bug) {
+  const auto found = std::find_if(kBugs.begin(), kBugs.end(),
+                                  [&](const BugEntry& entry) { return entry.bug == bug; });
+  return found == kBugs.end() ? "none" : found->name;
+}
+
+Bug parse_bug(const std::string& text, const std::string& option) {
+  if (text == "none") {
+    return Bug::none;
+  }
+  std::vector<std::string> known;
+  for (const BugEntry& entry : kBugs) {
+    if (entry.name == text) {
+      return entry.bug;
+    }
+    known.emplace_back(entry.name);
+  }
+  const std::string nearest = nearest_name(text, known);
+  throw InputError(
+      {option, "",
+       fmt::format("unknown bug \"{}\"{}", text,
+                   nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest)),
+       spoken_list(known)});
+}
+
+}  // namespace fusescope::protocol

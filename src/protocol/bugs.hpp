@@ -1,0 +1,71 @@
+#pragma once
+// Planted bugs: one switch each, in the protocol's coroutines only. That the search finds each of them is
+// what makes its silence about the unmodified protocol mean something.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace fusescope::protocol {
+
+enum class Bug {
+  none,
+  // Kernel 1
+  arrival_fence_missing,
+  arrival_counted_after_read,
+  stored_proxy_fence_missing,
+  gate_relaxed,
+  gate_proxy_fence_missing,
+  gate_wait_unguarded,
+  pull_proxy_fence_missing,
+  pull_parity_kept,
+  slack_one_too_many,
+  slack_one_too_few,
+  // The GEMM's block
+  chunk_drain_unwatched,
+  first_half_signals,
+  staged_proxy_fence_missing,
+  done_relaxed,
+  // Kernel 2
+  job_proxy_fence_missing,
+  job_buffer_single,
+  job_barrier_shared,
+  join_barrier_missing,
+  join_on_gemm_barrier,
+  push_counted_after_read,
+  push_count_relaxed,
+  watermark_before_copy,
+  watermark_gpu_scope,
+  election_one_late,
+  election_one_early,
+  two_elected,
+  chunk_size_rounded_up,
+  plane_index_wrong,
+  claim_not_atomic,
+  dispenser_not_reset,
+  job_order_misses_one,
+  jobs_before_gemm_resident,
+  ready_wait_unguarded,
+  // Between kernels and iterations
+  sequence_reset,
+  copied_barrier_skipped,
+  staging_reused_early,
+  colocated_barrier_in_one_part,
+  // Not bugs: steps that the search says are implied by others
+  entry_barrier_skipped,
+  releasing_fences_missing,
+};
+
+struct BugEntry {
+  Bug bug;
+  std::string_view name;
+  std::string_view what;  // what the code does wrong
+  bool harmless;          // nothing is expected to be found
+};
+
+std::span<const BugEntry> bugs();  // without `none`
+std::string_view name(Bug bug);    // "none" too
+// Throws InputError naming the option, with a suggestion.
+Bug parse_bug(const std::string& text, const std::string& option);
+
+}  // namespace fusescope::protocol

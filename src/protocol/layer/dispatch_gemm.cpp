@@ -1,0 +1,182 @@
+// Kernel 1: kernels/dispatch_gemm.cuh and kernels/communication.cuh.
+#include "protocol/layer/gemm.hpp"
+
+namespace fusescope::protocol {
+namespace {
+
+struct RowSlot {
+  Layer& layer;
+  const Round& round;
+  const BlockPlaces& smem;
+  int rank;
+  int slot;
+  int block, blocks;    // among the communication blocks
+  int fetched_threads;  // fetches first: threads that meet with this one; 0 = the block only fetches
+};
+
+// Communication::run_slot. One thread per row slot.
+Task run_slot(Thread& t, RowSlot r) {
+  Layer& layer = r.layer;
+  const Round& round = r.round;
+  const RankPlaces& mine = layer.places[r.rank];
+  const MbarrierId landed = r.smem.landed + r.slot;
+  const Span row = layer.smem_row(r.smem, r.slot);
+  t.init_mbarrier(landed, 1, true);
+  if (!layer.has(Bug::pull_proxy_fence_missing)) {
+    t.fence_proxy_async();
+  }
+
+  std::uint32_t parity = 0;
+  const int per_block = layer.s.config.tokens_per_block;
+  for (int i = r.slot * r.blocks + r.block; i < layer.s.tokens(); i += r.blocks * per_block) {
+    int token = i;
+    if (layer.s.config.pull_order == PullOrder::by_slot) {
+      t.read(mine.pull_order, round.stamp);
+      token = round.tables[r.rank].pull_order[i];
+    }
+    // pull
+    const int source = layer.source_rank(token);
+    const int row_of_source = token - source * layer.s.tokens_per_rank;
+    t.arrive_expecting(landed, 1);
+    t.start_load(row, {layer.places[source].tokens + row_of_source, 1}, 1, round.stamp, landed,
+                 source);
+    if (!co_await t.wait_phase(landed, parity, true)) {
+      break;
+    }
+    if (!layer.has(Bug::pull_parity_kept)) {
+      parity ^= 1;
+    }
+    // scatter
+    t.read(mine.slots, round.stamp);
+    for (int k = 0; k < layer.s.topk; ++k) {
+      t.start_store({mine.gathered + round.slot(r.rank, token, k), 1}, row, round.stamp, r.rank);
+    }
+    t.commit_group();
+    if (layer.has(Bug::arrival_counted_after_read)) {
+      co_await t.wait_read();
+    } else {
+      co_await t.wait_stored();
+    }
+    if (!layer.has(Bug::stored_proxy_fence_missing)) {
+      t.fence_proxy_async();
+    }
+    // count_arrivals
+    if (!layer.has(Bug::arrival_fence_missing)) {
+      t.fence(Scope::gpu);
+    }
+    const int first = layer.loses_arrival(r.rank, round, token) ? 1 : 0;
+    for (int k = first; k < layer.s.topk; ++k) {
+      co_await t.fetch_add(mine.arrivals + round.slot(r.rank, token, k) / layer.s.row_block, 1,
+                           Order::relaxed, Scope::gpu);
+    }
+  }
+  t.fence_proxy_async();
+  if (r.fetched_threads > 0) {
+    co_await t.meet(r.smem.named + kFetchedBarrier, r.fetched_threads, kBlockThreads);
+  }
+}
+
+// dispatch_gemm_kernel, compute blocks. The row slots of a block that fetches first are warps of the
+// first consumer group; `meets` is what is left of this role's threads at the barrier behind them.
+struct Compute {
+  GemmCall gemm;
+  int meets;  // 0: the block does not fetch first
+};
+
+Task after_fetch(Thread& t, Compute c) {
+  if (c.meets > 0) {
+    co_await t.meet(c.gemm.block.named + kFetchedBarrier, c.meets, kBlockThreads);
+  }
+}
+
+Task producer(Thread& t, Compute c) {
+  co_await after_fetch(t, c);
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
+  co_await produce_tiles(t, c.gemm);
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
+}
+
+Task consumer(Thread& t, Compute c, int group) {
+  co_await after_fetch(t, c);
+  if (group == 0) {
+    init_gemm(t, c.gemm);
+  }
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, kConsumerThreads, kBlockThreads);
+  co_await consume_tiles(t, c.gemm, group);
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, kConsumerThreads, kBlockThreads);
+}
+
+Task storer(Thread& t, Compute c, int group) {
+  co_await after_fetch(t, c);
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);
+  co_await store_tiles(t, c.gemm, group);
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);
+}
+
+}  // namespace
+
+Task dispatch_gemm(Thread& stream, Layer& layer, int rank, const Round& round) {
+  Machine& machine = layer.machine;
+  const Scenario& s = layer.s;
+  const RankPlaces& mine = layer.places[rank];
+  co_await stream.take_sms(s.sms);
+  const LaunchId launch = machine.begin_launch();
+  const int comm_blocks = s.config.dispatch_comm_sms;
+  const int compute_blocks = s.sms - comm_blocks;
+  const bool fetches_first = comm_blocks == 0;
+  const auto thread = [&](Role role, int block, int index, bool stores) -> Thread& {
+    return machine.add_thread(stream, launch,
+                              {role, "dispatch_gemm", static_cast<std::int16_t>(rank),
+                               static_cast<std::int16_t>(block), static_cast<std::int16_t>(index)},
+                              stores);
+  };
+  for (int block = 0; block < s.sms; ++block) {
+    const BlockPlaces& b = mine.blocks[block];
+    machine.memory().forget(b.smem, b.cells);
+    machine.forget_barriers(b.landed, kMostTokensPerBlock, b.named, kNamedBarriers);
+    const bool computes = block < compute_blocks;
+    if (!computes || fetches_first) {
+      for (int slot = 0; slot < s.config.tokens_per_block; ++slot) {
+        Thread& t = thread(Role::puller, block, slot, true);
+        machine.start(
+            t, run_slot(t, {layer, round, b, rank, slot, computes ? block : block - compute_blocks,
+                            computes ? compute_blocks : comm_blocks, computes ? 32 : 0}));
+      }
+    }
+    if (!computes) {
+      continue;
+    }
+    const bool fused = s.config.activation == Activation::fused;
+    const GemmCall gemm{.layer = layer,
+                        .round = round,
+                        .block = b,
+                        .rank = rank,
+                        .worker = block,
+                        .workers = compute_blocks,
+                        .which = 1,
+                        .k_steps = s.k_steps,
+                        .a = mine.gathered,
+                        .a_per_block = s.row_block,
+                        .a_per_step = 0,
+                        .d = fused ? mine.act : mine.gate_up,
+                        .activates = fused,
+                        .a_has_padding = true,
+                        .gate = mine.arrivals,
+                        .open_at = static_cast<std::uint64_t>(s.row_block)};
+    const auto meets = [&](int threads) { return fetches_first ? threads : 0; };
+    Thread& p = thread(Role::producer, block, -1, false);
+    machine.start(p, producer(p, {gemm, meets(kProducerThreads)}));
+    for (int group = 0; group < kConsumers; ++group) {
+      Thread& consuming = thread(Role::consumer, block, group, false);
+      const int left =
+          group == 0 ? kConsumerThreads - 32 * s.config.tokens_per_block : kConsumerThreads;
+      machine.start(consuming, consumer(consuming, {gemm, meets(left)}, group));
+      Thread& storing = thread(Role::storer, block, group, true);
+      machine.start(storing, storer(storing, {gemm, meets(kStorerThreads)}, group));
+    }
+  }
+  co_await stream.join(launch);
+  machine.give_sms(s.device_of(rank), s.sms);
+}
+
+}  // namespace fusescope::protocol

@@ -1,0 +1,221 @@
+#include "protocol/layer/layer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace fusescope::protocol {
+namespace {
+
+int most_row_blocks(const std::vector<Round>& rounds) {
+  int most = 0;
+  for (const Round& round : rounds) {
+    for (const ScheduleTables& tables : round.tables) {
+      most = std::max(most, tables.row_blocks());
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+// Kernels of a device come one after the other, so that the largest decides; see the threads that
+// each of them adds.
+MachineSize Layer::size_of(const Scenario& s) {
+  const int slots = s.config.tokens_per_block;
+  const int slot_components = 4;  // itself, its load, its stores' reads and writes
+  const int gemm = 1 + kStages + kConsumers + 3 * kConsumers;
+  const int group = 4;  // front, back, the push's read and write
+  const int comm_1 = s.config.dispatch_comm_sms;
+  const int fetching = comm_1 == 0 ? s.sms : comm_1;
+  const int kernel_1 = (s.sms - comm_1) * gemm + fetching * slots * slot_components;
+  const int comm_2 = s.config.combine_comm_sms;
+  const bool per_job = s.config.combine == Combine::block_per_job;
+  const int joiners = s.config.all_hands ? s.sms - comm_2 : 0;
+  const int kernel_2 =
+      (s.sms - comm_2) * gemm +
+      (per_job ? 2 + s.tokens() * group : (comm_2 + joiners) * s.job_groups * group);
+  MachineSize size;
+  size.devices = s.devices;
+  // Streams: one now, one after a fault, and the host between them.
+  size.components_per_device = 3 + std::max({kernel_1, kernel_2, s.ranks, 4}) +
+                               (s.ranks + s.devices - 1) / s.devices * 2;  // reduces left open
+  size.sms = s.sms;
+  for (int rank = 0; rank < s.ranks; ++rank) {
+    size.device_of_rank.push_back(s.device_of(rank));
+  }
+  return size;
+}
+
+Layer::Layer(Machine& on, const Scenario& scenario, Bug planted)
+    : machine(on),
+      s(scenario),
+      bug(planted),
+      rounds(make_rounds(scenario, planted)),
+      row_blocks(most_row_blocks(rounds)) {
+  machine.reset(size_of(s));
+  places = add_places(machine, s, row_blocks);
+  claims_.assign(s.ranks, std::vector<int>(s.tokens(), 0));
+  elections_.assign(s.ranks, std::vector<int>(s.ranks * s.config.watermark_chunks, 0));
+  std::vector<WordId> aborts, claimed_words;
+  std::vector<CellId> diagnoses;
+  for (const RankPlaces& p : places) {
+    aborts.push_back(p.abort);
+    claimed_words.push_back(p.claimed);
+    diagnoses.push_back(p.diagnosis);
+  }
+  machine.guard(std::move(aborts), std::move(claimed_words), std::move(diagnoses));
+  if (s.fault != Fault::none) {
+    machine.allow_timeouts();
+  }
+  if (s.fault == Fault::frozen_rank) {
+    machine.freeze(s.fault_rank, static_cast<std::uint64_t>(s.fault_step));
+  }
+}
+
+void Layer::start_streams(int first, int last, bool knowing) {
+  for (int device = 0; device < s.devices; ++device) {
+    Thread& stream = machine.add_stream(
+        device, {Role::stream, "stream", static_cast<std::int16_t>(device), -1, -1});
+    if (knowing) {
+      machine.tell_everything(stream);
+    } else {
+      for (int rank = device; rank < s.ranks; rank += s.devices) {
+        stream.write(places[rank].iteration, 0, 0);
+      }
+    }
+    machine.start(stream, device_stream(stream, *this, device, first, last));
+  }
+}
+
+void Layer::start() {
+  start_streams(0, s.iterations - 1, false);
+}
+
+bool Layer::recover() {
+  if (s.fault == Fault::none || s.fault == Fault::frozen_rank || machine.finding()) {
+    return false;
+  }
+  const bool must_show = (s.fault == Fault::dead_rank && s.ranks > 1) ||
+                         s.fault == Fault::lost_arrival || s.fault == Fault::lost_push;
+  const bool reported = std::any_of(places.begin(), places.end(), [&](const RankPlaces& p) {
+    return machine.memory().peek(p.diagnosis) != 0;
+  });
+  if (machine.aborted() != reported || (must_show && !reported)) {
+    machine.report(FindingKind::incomplete, "a fault left no diagnosis behind");
+    return false;
+  }
+  machine.recover();
+  Thread& host = machine.add_stream(0, {Role::stream, "host", 0, -1, -1});
+  machine.tell_everything(host);
+  for (const RankPlaces& p : places) {
+    const auto clear = [&](WordId first, int count) {
+      for (WordId word = first; word < first + count; ++word) {
+        host.initialise(word, 0, std::numeric_limits<std::uint64_t>::max());
+      }
+    };
+    clear(p.ids_flags, s.ranks);
+    clear(p.barrier_flags, s.ranks);
+    clear(p.watermarks, s.ranks * s.config.watermark_chunks);
+    clear(p.dispenser, 1);
+    clear(p.resident, 1);
+    clear(p.pushed, s.ranks * s.config.watermark_chunks);
+    clear(p.abort, 1);
+    clear(p.claimed, 1);
+    host.write(p.iteration, 0, 0);
+    host.write(p.diagnosis, 0, 0);
+  }
+  start_streams(s.iterations, s.iterations, true);
+  return true;
+}
+
+bool Layer::loses_arrival(int rank, const Round& round, int token) const {
+  return s.fault == Fault::lost_arrival && rank == s.fault_rank &&
+         round.stamp == s.fault_iteration + 1 && token == 0;
+}
+
+bool Layer::loses_push(int rank, const Round& round, int token) const {
+  return s.fault == Fault::lost_push && rank == s.fault_rank &&
+         round.stamp == s.fault_iteration + 1 && token == 0;
+}
+
+void Layer::begin_round(int rank) {
+  std::fill(claims_[rank].begin(), claims_[rank].end(), 0);
+  std::fill(elections_[rank].begin(), elections_[rank].end(), 0);
+}
+
+void Layer::claimed(const Thread& by, int token) {
+  if (++claims_[by.rank()][token] == 2) {
+    machine.report(FindingKind::claim,
+                   fmt::format("the job of token {} is claimed a second time, by {}", token,
+                               to_string(by.label())));
+  }
+}
+
+void Layer::elected(const Thread& by, int to, int chunk) {
+  if (++elections_[by.rank()][to * s.config.watermark_chunks + chunk] == 2) {
+    machine.report(FindingKind::election,
+                   fmt::format("a second job is elected for chunk {} of rank {}'s plane on rank "
+                               "{}: {}",
+                               chunk, by.rank(), to, to_string(by.label())));
+  }
+}
+
+void Layer::check_round(int rank, const Round& round) {
+  const bool faulty = s.fault != Fault::none && round.stamp == s.fault_iteration + 1;
+  if (machine.aborted() || faulty) {
+    return;
+  }
+  const auto must_be = [&](WordId first, int count, std::uint64_t wanted) {
+    for (WordId id = first; id < first + count; ++id) {
+      const Word& word = machine.word(id);
+      if (word.latest().value != wanted) {
+        machine.report(FindingKind::overshoot,
+                       fmt::format("{} ends at {}, not at {}", to_string(word.name),
+                                   word.latest().value, wanted));
+      }
+    }
+  };
+  const int blocks = round.tables[rank].row_blocks();
+  must_be(places[rank].arrivals, blocks, static_cast<std::uint64_t>(s.row_block));
+  must_be(places[rank].done, blocks, static_cast<std::uint64_t>(s.n_tiles()));
+  for (int to = 0; to < s.ranks; ++to) {
+    for (int chunk = 0; chunk < s.config.watermark_chunks; ++chunk) {
+      must_be(pushed(rank, to, chunk), 1,
+              static_cast<std::uint64_t>(chunk_begin(chunk + 1) - chunk_begin(chunk)));
+    }
+  }
+  for (int token = 0; token < s.tokens(); ++token) {
+    if (claims_[rank][token] != 1) {
+      machine.report(FindingKind::claim, fmt::format("the job of token {} on rank {} is claimed {} "
+                                                     "times",
+                                                     token, rank, claims_[rank][token]));
+    }
+  }
+  for (std::size_t i = 0; i < elections_[rank].size(); ++i) {
+    if (elections_[rank][i] != 1) {
+      machine.report(
+          FindingKind::election,
+          fmt::format("{} jobs of rank {} are elected for chunk {} on rank {}", elections_[rank][i],
+                      rank, i % s.config.watermark_chunks, i / s.config.watermark_chunks));
+    }
+  }
+}
+
+void Layer::check_outputs(int rank, const Round& round) {
+  if (machine.aborted()) {
+    return;
+  }
+  for (int t = 0; t < s.tokens_per_rank; ++t) {
+    const int token = rank * s.tokens_per_rank + t;
+    const CellId cell = places[rank].output + t;
+    if (machine.memory().stamp(cell) != round.stamp ||
+        machine.memory().peek(cell) != round.outputs[token]) {
+      machine.report(FindingKind::value,
+                     fmt::format("iteration {}: the output of token {} differs from the reference",
+                                 round.stamp, token));
+    }
+  }
+}
+
+}  // namespace fusescope::protocol

@@ -1,0 +1,106 @@
+#pragma once
+// The fused layer as a protocol: its kernels' roles as coroutines (one file a kernel), its streams, and the
+// checks that no single access can make. Everything here is to be read beside kernels/: the same steps in
+// the same order, with the memory operations of the device.
+
+#include <vector>
+
+#include "protocol/layer/places.hpp"
+#include "protocol/layer/round.hpp"
+#include "protocol/machine.hpp"
+
+namespace fusescope::protocol {
+
+class Layer {
+ public:
+  Layer(Machine& machine, const Scenario& scenario, Bug bug);
+
+  static MachineSize size_of(const Scenario& scenario);
+
+  // One stream per device, all iterations back to back.
+  void start();
+  // After a fault: was it reported? Then clears the protocol's words, as a host does that has waited for
+  // all devices, and starts one more iteration. False if the fault left nothing to go on with.
+  bool recover();
+
+  bool has(Bug wanted) const { return bug == wanted; }
+  int chunk_of(int t) const {
+    return ((t + 1) * s.config.watermark_chunks - 1) / s.tokens_per_rank;
+  }
+  int chunk_begin(int chunk) const { return chunk * s.tokens_per_rank / s.config.watermark_chunks; }
+  int source_rank(int token) const { return token / s.tokens_per_rank; }
+  // Smem row `row` of a block: the cells of its parts.
+  Span smem_row(const BlockPlaces& block, int row) const {
+    return {block.smem + row * (s.row_block + 1), s.row_block};
+  }
+  CellId smem_weights(const BlockPlaces& block, int row) const {
+    return block.smem + row * (s.row_block + 1) + s.row_block;
+  }
+  CellId tile_cells(CellId base, int row_block, int n_tile) const {
+    return base + (row_block * s.n_tiles() + n_tile) * s.row_block;
+  }
+  CellId staging_cell(int receiver, int plane, int t) const {
+    return places[receiver].staging + plane * s.tokens_per_rank + t;
+  }
+  WordId watermark(int receiver, int plane, int chunk) const {
+    return places[receiver].watermarks + plane * s.config.watermark_chunks + chunk;
+  }
+  WordId pushed(int rank, int to, int chunk) const {
+    return places[rank].pushed + to * s.config.watermark_chunks + chunk;
+  }
+  bool loses_arrival(int rank, const Round& round, int token) const;
+  bool loses_push(int rank, const Round& round, int token) const;
+
+  // What the rules say happens exactly once; anything else is a finding.
+  void claimed(const Thread& by, int token);
+  void elected(const Thread& by, int to, int chunk);
+  void begin_round(int rank);
+  void check_round(int rank, const Round& round);    // its kernels have ended
+  void check_outputs(int rank, const Round& round);  // its final reduce has ended
+
+  Machine& machine;
+  const Scenario& s;
+  Bug bug;
+  std::vector<Round> rounds;
+  int row_blocks = 0;  // capacity
+  std::vector<RankPlaces> places;
+
+ private:
+  void start_streams(int first_round, int last_round, bool knowing);
+
+  std::vector<std::vector<int>> claims_;     // [rank][token], this round
+  std::vector<std::vector<int>> elections_;  // [rank][receiver and chunk], this round
+};
+
+// --- kernels: each launches its threads on the stream and returns when they have ended -----------------
+
+struct Part {
+  bool arrive = true;
+  bool wait = true;
+};
+LaunchId launch_ids_exchange(Layer& layer, Thread& stream, int rank, const Round& round, Part part);
+LaunchId launch_device_barrier(Layer& layer, Thread& stream, int rank, BarrierPoint point,
+                               Part part);
+Task build_schedule(Thread& stream, Layer& layer, int rank, const Round& round);
+LaunchId launch_copy_in(Layer& layer, Thread& stream, int rank, const Round& round);
+LaunchId launch_activation(Layer& layer, Thread& stream, int rank, const Round& round);
+LaunchId launch_final_reduce(Layer& layer, Thread& stream, int rank, const Round& round);
+Task dispatch_gemm(Thread& stream, Layer& layer, int rank, const Round& round);
+Task gemm_combine_push(Thread& stream, Layer& layer, int rank, const Round& round);
+
+// A device's stream (src/engine/cuda/iteration.hpp): rounds [first, last].
+Task device_stream(Thread& stream, Layer& layer, int device, int first, int last);
+
+// --- one warpgroup's way through the jobs (kernels/combine_job.cuh) -------------------------------------
+
+struct JobGroup {
+  Layer& layer;
+  const Round& round;
+  const BlockPlaces& block;
+  int group;
+  int one_job;  // block per job: the only job; -1 = claim from the dispenser
+};
+Task job_front(Thread& thread, JobGroup jobs);
+Task job_back(Thread& thread, JobGroup jobs);
+
+}  // namespace fusescope::protocol

@@ -1,0 +1,58 @@
+#pragma once
+// The layer's memory on the machine: what each rank and each block owns, under the kernels' names.
+
+#include <vector>
+
+#include "protocol/machine.hpp"
+#include "protocol/scenario.hpp"
+
+namespace fusescope::protocol {
+
+// The GEMM's block (kernels/gemm/gemm_smem.cuh), made small.
+inline constexpr int kStages = 2;
+inline constexpr int kStagedPerConsumer = 2;
+inline constexpr int kConsumers = 2;
+inline constexpr int kJoinSlots = 8;
+inline constexpr int kJobBuffers = 2;
+inline constexpr int kMostJobGroups = 3;
+inline constexpr int kMostTokensPerBlock = 3;
+inline constexpr int kBlockThreads = 384;
+inline constexpr int kJobThreads = 128;
+// Named barriers of a block.
+inline constexpr int kGemmBarrier = 1;
+inline constexpr int kFetchedBarrier = 2;
+inline constexpr int kJoinBarrier = 2;
+inline constexpr int kFirstJobBarrier = 3;
+inline constexpr int kNamedBarriers = kFirstJobBarrier + kMostJobGroups;
+
+inline constexpr int kBarrierPoints = 3;
+enum class BarrierPoint { entry = 0, copied = 1 };
+
+// Shared memory is rows: `row_block` cells for the rows of a tile (or the parts of one token's row) and
+// one for the tile's weights. Row slots, ring stages, staged chunks and job buffers overlap, as they do on
+// the device.
+struct BlockPlaces {
+  CellId smem, mailboxes, stage_tiles, chunk_tiles;
+  MbarrierId full, empty, staged, drained, landed;
+  BarrierId named;
+  WordId halves;
+  int cells;  // from `smem` on: everything that a new block finds undefined
+};
+
+struct RankPlaces {
+  // Host and input
+  CellId input, own_ids, own_weights, host_ids, host_tables, diagnosis, output;
+  // Written by peers
+  CellId ids, weights, tokens, staging;
+  WordId ids_flags, barrier_flags, watermarks;  // watermarks: [R][chunks]
+  // This rank's own
+  CellId expert_rows, slots, pull_order, job_order, slack, iteration;
+  CellId gathered, gate_up, act, partial;  // gate_up, act, partial: [row block][n tile][row]
+  WordId arrivals, done, dispenser, resident, pushed, abort, claimed;
+  std::vector<BlockPlaces> blocks;  // by SM; more than that where short-lived blocks need their own
+};
+
+// Adds everything to the machine. `row_blocks`: the most that any rank has in any iteration.
+std::vector<RankPlaces> add_places(Machine& machine, const Scenario& scenario, int row_blocks);
+
+}  // namespace fusescope::protocol

@@ -1,0 +1,563 @@
+// Places, threads and launches of the machine, and its loop.
+#include "protocol/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace fusescope::protocol {
+namespace {
+
+// Far above any schedule of the small problems: a protocol that goes on for ever.
+constexpr std::uint64_t kMostSteps = 400'000;
+
+}  // namespace
+
+Machine::Machine() = default;
+
+Machine::~Machine() {
+  clear();
+}
+
+void Machine::clear() {
+  for (std::size_t i = 0; i < threads_used_; ++i) {
+    if (threads_[i]->alive_) {
+      threads_[i]->root_.destroy();
+      threads_[i]->alive_ = false;
+    }
+  }
+}
+
+void Machine::reset(const MachineSize& size) {
+  clear();
+  size_ = size;
+  size_.components_per_device = (size.components_per_device + 7) / 8 * 8;
+  width_ = size_.devices * size_.components_per_device;
+  if (width_ > kMostComponents) {
+    throw std::logic_error("the protocol machine has clocks for " +
+                           std::to_string(kMostComponents) + " components, not " +
+                           std::to_string(width_));
+  }
+  memory_.reset([this](FindingKind kind, std::string what) { report(kind, std::move(what)); },
+                &labels_);
+  words_used_ = mbarriers_used_ = barriers_used_ = threads_used_ = launches_used_ = copies_used_ =
+      0;
+  free_threads_.clear();
+  free_copies_.clear();
+  ticks_.assign(width_, 0);
+  free_components_.resize(size_.devices);
+  for (int d = 0; d < size_.devices; ++d) {
+    free_components_[d].clear();
+    for (int c = size_.components_per_device - 1; c >= 0; --c) {
+      free_components_[d].push_back(static_cast<Component>(d * size_.components_per_device + c));
+    }
+  }
+  free_sms_.assign(size_.devices, size_.sms);
+  sms_waiters_.assign(size_.devices, {});
+  ready_.clear();
+  bounded_.clear();
+  labels_.clear();
+  abort_words_.clear();
+  claimed_.clear();
+  diagnoses_.clear();
+  last_ = -1;
+  live_threads_ = 0;
+  timeouts_ = aborted_ = false;
+  frozen_rank_ = -1;
+  frozen_at_ = 0;
+  steps_ = 0;
+  finding_.reset();
+  error_ = nullptr;
+  trace_ = nullptr;
+}
+
+void Machine::guard(std::vector<WordId> abort_words, std::vector<WordId> claimed,
+                    std::vector<CellId> diagnoses) {
+  abort_words_ = std::move(abort_words);
+  claimed_ = std::move(claimed);
+  diagnoses_ = std::move(diagnoses);
+}
+
+// --- places --------------------------------------------------------------------------------------
+
+WordId Machine::add_words(Name name, int count, int device, bool grows) {
+  const auto first = static_cast<WordId>(words_used_);
+  for (int i = 0; i < count; ++i, ++words_used_) {
+    if (words_used_ == words_.size()) {
+      words_.push_back(std::make_unique<Word>());
+    }
+    Word& word = *words_[words_used_];
+    word.name = name;
+    if (count > 1) {
+      (word.name.i < 0 ? word.name.i : word.name.j) = static_cast<std::int16_t>(i);
+    }
+    word.device = static_cast<std::int16_t>(device);
+    word.grows = grows;
+    word.most = std::numeric_limits<std::uint64_t>::max();
+    word.count = 1;
+    word.newest = 0;
+    word.accesses = -1;
+    word.waiters = {};
+    WordEntry& entry = word.latest();
+    entry.value = 0;
+    entry.who = -1;
+    entry.component = -1;
+    entry.tick = 0;
+    entry.scope = Scope::system;
+    entry.releases = entry.plain = false;
+  }
+  return first;
+}
+
+MbarrierId Machine::add_mbarriers(int count) {
+  const auto first = static_cast<MbarrierId>(mbarriers_used_);
+  mbarriers_used_ += count;
+  while (mbarriers_.size() < mbarriers_used_) {
+    mbarriers_.push_back(std::make_unique<Mbarrier>());
+  }
+  forget_barriers(first, count, 0, 0);
+  return first;
+}
+
+BarrierId Machine::add_barriers(int count) {
+  const auto first = static_cast<BarrierId>(barriers_used_);
+  barriers_used_ += count;
+  while (barriers_.size() < barriers_used_) {
+    barriers_.push_back(std::make_unique<NamedBarrier>());
+  }
+  forget_barriers(0, 0, first, count);
+  return first;
+}
+
+void Machine::forget_barriers(MbarrierId mbarriers, int mbarrier_count, BarrierId barriers,
+                              int barrier_count) {
+  for (MbarrierId id = mbarriers; id < mbarriers + mbarrier_count; ++id) {
+    mbarriers_[id]->waiters = {};
+  }
+  for (BarrierId id = barriers; id < barriers + barrier_count; ++id) {
+    NamedBarrier& barrier = *barriers_[id];
+    barrier.expected = barrier.arrived = 0;
+    barrier.completed = 0;
+    barrier.waiters = {};
+    barrier.open_generic.clear(width_);
+    barrier.open_async.clear(width_);
+    barrier.generic.clear(width_);
+    barrier.async.clear(width_);
+  }
+}
+
+// --- threads -------------------------------------------------------------------------------------
+
+Component Machine::take_component(int device, LaunchId launch) {
+  std::vector<Component>& free = free_components_[device];
+  if (free.empty()) {
+    throw std::logic_error("the protocol machine ran out of clock components");
+  }
+  const Component component = free.back();
+  free.pop_back();
+  if (launch >= 0) {
+    launches_[launch]->components.push_back(component);
+  }
+  return component;
+}
+
+Thread& Machine::new_thread(int device, LaunchId launch, Label label) {
+  std::int32_t index = 0;
+  if (!free_threads_.empty()) {
+    index = free_threads_.back();
+    free_threads_.pop_back();
+  } else {
+    index = static_cast<std::int32_t>(threads_used_++);
+    if (threads_used_ > threads_.size()) {
+      threads_.push_back(std::make_unique<Thread>(*this, index));
+    }
+  }
+  Thread& thread = *threads_[index];
+  thread.label_ = label;
+  thread.label_id_ = static_cast<LabelId>(labels_.size());
+  labels_.push_back(label);
+  thread.device_ = static_cast<std::int16_t>(device);
+  thread.launch_ = launch;
+  thread.store_reads_ = thread.store_writes_ = -1;
+  thread.has_fenced_gpu_ = thread.has_fenced_system_ = thread.has_pending_ = false;
+  thread.groups_ = {};
+  thread.committed_ = 0;
+  thread.alive_ = false;
+  thread.ready_at_ = thread.bounded_at_ = thread.next_waiter_ = -1;
+  thread.waiting_in_ = nullptr;
+  thread.own_waiters_ = {};
+  thread.blocked_ = Blocked::no;
+  thread.is_bounded_ = thread.timed_out_ = false;
+  thread.own_ = take_component(device, launch);
+  ++ticks_[thread.own_];
+  return thread;
+}
+
+Thread& Machine::add_stream(int device, Label label) {
+  Thread& thread = new_thread(device, -1, label);
+  thread.generic_.clear(width_);
+  thread.async_.clear(width_);
+  thread.generic_.at[thread.own_] = ticks_[thread.own_];
+  return thread;
+}
+
+LaunchId Machine::begin_launch() {
+  const auto id = static_cast<LaunchId>(launches_used_++);
+  if (launches_used_ > launches_.size()) {
+    launches_.push_back(std::make_unique<Launch>());
+  }
+  Launch& launch = *launches_[id];
+  launch.live = 0;
+  launch.end.clear(width_);
+  launch.components.clear();
+  launch.threads.clear();
+  launch.waiters = {};
+  return id;
+}
+
+Thread& Machine::add_thread(Thread& stream, LaunchId launch, Label label, bool stores) {
+  Thread& thread = new_thread(stream.device_, launch, label);
+  launches_[launch]->threads.push_back(thread.index_);
+  ++launches_[launch]->live;
+  thread.generic_.copy(stream.generic_, width_);
+  thread.async_.clear(width_);
+  const int first = stream.device_ * size_.components_per_device;
+  std::copy_n(stream.generic_.at.begin() + first, size_.components_per_device,
+              thread.async_.at.begin() + first);
+  thread.generic_.at[thread.own_] = ticks_[thread.own_];
+  stream.advance();
+  if (stores) {
+    give_stores(thread);
+  }
+  return thread;
+}
+
+Thread& Machine::fork(Thread& parent, Label label, bool stores) {
+  Thread& thread = new_thread(parent.device_, parent.launch_, label);
+  launches_[parent.launch_]->threads.push_back(thread.index_);
+  ++launches_[parent.launch_]->live;
+  thread.generic_.copy(parent.generic_, width_);
+  thread.async_.copy(parent.async_, width_);
+  thread.generic_.at[thread.own_] = ticks_[thread.own_];
+  parent.advance();
+  if (stores) {
+    give_stores(thread);
+  }
+  return thread;
+}
+
+void Machine::give_stores(Thread& thread) {
+  if (thread.store_reads_ < 0) {
+    thread.store_reads_ = take_component(thread.device_, thread.launch_);
+    thread.store_writes_ = take_component(thread.device_, thread.launch_);
+  }
+}
+
+void Machine::start(Thread& thread, Task task) {
+  thread.root_ = task.release();
+  thread.root_.promise().awaiting = std::noop_coroutine();
+  thread.handle_ = thread.root_;
+  thread.alive_ = true;
+  ++live_threads_;
+  make_ready(thread.index_);
+}
+
+void Machine::give_sms(int device, int count) {
+  free_sms_[device] += count;
+  wake(sms_waiters_[device]);
+}
+
+void Machine::end_of_launch(Launch& launch) {
+  if (--launch.live == 0) {
+    wake(launch.waiters);
+  }
+}
+
+void Machine::finish(Thread& thread) {
+  if (thread.root_.promise().error && !error_) {
+    error_ = thread.root_.promise().error;
+  }
+  thread.root_.destroy();
+  thread.alive_ = false;
+  --live_threads_;
+  if (!thread.groups_done(0, true) || thread.groups_[thread.committed_ % Thread::kGroups].to_read) {
+    report(
+        FindingKind::incomplete,
+        to_string(thread.label_) + " ends while a bulk copy of its shared memory may still read");
+  }
+  if (thread.launch_ >= 0) {
+    Launch& launch = *launches_[thread.launch_];
+    launch.end.join(thread.generic_, width_);
+    launch.end.join(thread.async_, width_);
+    end_of_launch(launch);
+  }
+}
+
+void Machine::make_ready(std::int32_t index) {
+  Thread& thread = *threads_[index];
+  if (thread.ready_at_ >= 0 || is_frozen(thread.rank())) {
+    return;
+  }
+  thread.ready_at_ = static_cast<std::int32_t>(ready_.size());
+  ready_.push_back(index);
+}
+
+void Machine::unready(std::int32_t place) {
+  const std::int32_t moved = ready_.back();
+  ready_[place] = moved;
+  ready_.pop_back();
+  if (place < static_cast<std::int32_t>(ready_.size())) {
+    (moved >= 0 ? threads_[moved]->ready_at_ : copies_[~moved]->ready_at) = place;
+  }
+}
+
+void Machine::block(Thread& thread, Waiters& waiters) {
+  if (can_go_on(thread)) {
+    make_ready(thread.index_);
+    return;
+  }
+  thread.next_waiter_ = waiters.first;
+  thread.waiting_in_ = &waiters;
+  waiters.first = thread.index_;
+  if (thread.is_bounded_ && timeouts_ && !is_frozen(thread.rank())) {
+    thread.bounded_at_ = static_cast<std::int32_t>(bounded_.size());
+    bounded_.push_back(thread.index_);
+  }
+}
+
+void Machine::leave_bounded(Thread& thread) {
+  if (thread.bounded_at_ < 0) {
+    return;
+  }
+  const std::int32_t moved = bounded_.back();
+  bounded_[thread.bounded_at_] = moved;
+  threads_[moved]->bounded_at_ = thread.bounded_at_;
+  bounded_.pop_back();
+  thread.bounded_at_ = -1;
+}
+
+bool Machine::can_go_on(const Thread& thread) const {
+  if (thread.timed_out_ ||
+      (thread.is_bounded_ && words_[abort_words_[thread.rank()]]->latest().value != 0)) {
+    return true;
+  }
+  switch (thread.blocked_) {
+    case Blocked::no:
+      return true;
+    case Blocked::word:
+      return words_[thread.object_]->latest().value >= thread.expected_;
+    case Blocked::phase:
+      return mbarriers_[thread.object_]->passed(static_cast<std::uint32_t>(thread.expected_));
+    case Blocked::meeting:
+      return barriers_[thread.object_]->completed >= thread.expected_;
+    case Blocked::stored:
+      return thread.groups_done(static_cast<int>(thread.expected_), false);
+    case Blocked::read:
+      return thread.groups_done(static_cast<int>(thread.expected_), true);
+    case Blocked::launch:
+      return launches_[thread.object_]->live == 0;
+    case Blocked::sms:
+      return free_sms_[thread.device_] >= static_cast<int>(thread.expected_);
+  }
+  return true;
+}
+
+Waiters& Machine::waiters_of(Thread& thread) {
+  switch (thread.blocked_) {
+    case Blocked::word:
+      return words_[thread.object_]->waiters;
+    case Blocked::phase:
+      return mbarriers_[thread.object_]->waiters;
+    case Blocked::meeting:
+      return barriers_[thread.object_]->waiters;
+    case Blocked::launch:
+      return launches_[thread.object_]->waiters;
+    case Blocked::sms:
+      return sms_waiters_[thread.device_];
+    default:
+      return thread.own_waiters_;
+  }
+}
+
+// Those whose condition holds leave the list.
+void Machine::wake(Waiters& waiters) {
+  std::int32_t* link = &waiters.first;
+  while (*link >= 0) {
+    Thread& thread = *threads_[*link];
+    if (!can_go_on(thread)) {
+      link = &thread.next_waiter_;
+      continue;
+    }
+    *link = thread.next_waiter_;
+    thread.waiting_in_ = nullptr;
+    leave_bounded(thread);
+    make_ready(thread.index_);
+  }
+}
+
+void Machine::wake_all_bounded(int rank) {
+  for (std::size_t i = 0; i < threads_used_; ++i) {
+    Thread& thread = *threads_[i];
+    if (thread.alive_ && thread.waiting_in_ != nullptr && thread.is_bounded_ &&
+        thread.rank() == rank) {
+      wake(*thread.waiting_in_);
+    }
+  }
+}
+
+void Machine::resume(Thread& thread) {
+  last_ = thread.index_;
+  thread.handle_.resume();
+  if (thread.root_.done()) {
+    finish(thread);
+  }
+}
+
+// --- the loop ------------------------------------------------------------------------------------
+
+int Machine::size() const {
+  return steps_ready() + static_cast<int>(bounded_.size());
+}
+
+int Machine::preferred() const {
+  return last_ >= 0 && threads_[last_]->alive_ && threads_[last_]->ready_at_ >= 0
+             ? threads_[last_]->ready_at_
+             : 0;
+}
+
+Candidate Machine::at(int index) const {
+  const bool times_out = index >= steps_ready();
+  const std::int32_t id = times_out ? bounded_[index - steps_ready()] : ready_[index];
+  if (id < 0) {
+    const Copy& copy = *copies_[~id];
+    return {&copy.label, copy.from_rank, copy.to_rank, static_cast<std::uint32_t>(id), false};
+  }
+  const Label& label = threads_[id]->label_;
+  return {&label, label.rank, label.rank, static_cast<std::uint32_t>(id), times_out};
+}
+
+void Machine::run(Chooser& chooser) {
+  chooser_ = &chooser;
+  while (!finding_ && !error_) {
+    if (frozen_rank_ >= 0 && steps_ == frozen_at_) {
+      for (std::int32_t i = steps_ready() - 1; i >= 0; --i) {
+        const std::int32_t id = ready_[i];
+        const Label& label = id >= 0 ? threads_[id]->label_ : copies_[~id]->label;
+        if (label.rank == frozen_rank_) {
+          (id >= 0 ? threads_[id]->ready_at_ : copies_[~id]->ready_at) = -1;
+          unready(i);
+        }
+      }
+      for (std::size_t i = 0; i < threads_used_; ++i) {
+        if (threads_[i]->alive_ && threads_[i]->rank() == frozen_rank_) {
+          leave_bounded(*threads_[i]);
+        }
+      }
+    }
+    if (size() == 0) {
+      report_stuck();
+      break;
+    }
+    const int index = chooser.choose(*this);
+    if (++steps_ == kMostSteps) {
+      report(FindingKind::deadlock, "the schedule does not end");
+      break;
+    }
+    if (index >= steps_ready()) {
+      Thread& thread = *threads_[bounded_[index - steps_ready()]];
+      thread.timed_out_ = true;
+      wake(*thread.waiting_in_);
+      unready(thread.ready_at_);
+      thread.ready_at_ = -1;
+      resume(thread);
+      continue;
+    }
+    const std::int32_t id = ready_[index];
+    unready(index);
+    if (id < 0) {
+      copies_[~id]->ready_at = -1;
+      advance_copy(~id);
+      continue;
+    }
+    Thread& thread = *threads_[id];
+    thread.ready_at_ = -1;
+    if (can_go_on(thread)) {
+      resume(thread);
+    } else {
+      block(thread, waiters_of(thread));  // somebody was faster, or the word was set back
+    }
+  }
+  if (error_) {
+    std::rethrow_exception(error_);
+  }
+}
+
+void Machine::report(FindingKind kind, std::string what) {
+  if (!finding_) {
+    finding_ = Finding{kind, std::move(what), steps_};
+    if (trace_ != nullptr) {
+      trace_->push_back(fmt::format("{:5}  ^ {}: {}", steps_, to_string(kind), finding_->what));
+    }
+  }
+}
+
+std::string Machine::waits_for(const Thread& thread) const {
+  switch (thread.blocked_) {
+    case Blocked::word: {
+      const Word& word = *words_[thread.object_];
+      return fmt::format("{}: expected {}, is {}", to_string(word.name), thread.expected_,
+                         word.latest().value);
+    }
+    case Blocked::phase:
+      return "an mbarrier of its block";
+    case Blocked::meeting:
+      return "a named barrier of its block";
+    case Blocked::stored:
+    case Blocked::read:
+      return "its bulk copies";
+    case Blocked::launch:
+      return "a kernel to end";
+    case Blocked::sms:
+      return fmt::format("{} free SMs", thread.expected_);
+    case Blocked::no:
+      break;
+  }
+  return "nothing";
+}
+
+// Nothing can go on: fine if everything has ended that is not frozen.
+void Machine::report_stuck() {
+  constexpr int kShown = 10;
+  std::string text;
+  int left = 0;
+  for (std::size_t i = 0; i < threads_used_; ++i) {
+    const Thread& thread = *threads_[i];
+    if (!thread.alive_ || is_frozen(thread.rank())) {
+      continue;
+    }
+    if (thread.blocked_ == Blocked::launch || ++left > kShown) {
+      continue;  // the kernel's threads say it better
+    }
+    text += fmt::format("{}{} waits for {}", text.empty() ? "" : "; ", to_string(thread.label_),
+                        waits_for(thread));
+  }
+  if (left > kShown) {
+    text += fmt::format("; and {} more", left - kShown);
+  }
+  if (left > 0) {
+    report(aborted_ ? FindingKind::hang : FindingKind::deadlock, text);
+  }
+}
+
+void Machine::recover() {
+  aborted_ = false;
+  timeouts_ = false;
+  memory_.start_checking();
+}
+
+void Machine::note(const Thread& thread, std::string what) {
+  trace_->push_back(fmt::format("{:5}  {:<44} {}", steps_, to_string(thread.label_), what));
+}
+
+}  // namespace fusescope::protocol

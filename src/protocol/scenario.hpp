@@ -1,0 +1,73 @@
+#pragma once
+// One small problem to search: sizes, knobs, and what goes wrong on purpose. All of it prints as one line
+// and reads back.
+
+#include <cstdint>
+#include <string>
+
+#include "layer/config.hpp"
+
+namespace fusescope::protocol {
+
+// What goes wrong with a rank, for which every wait is bounded: all must end, and the next launch, after
+// the host has cleared the protocol's words, must be right again.
+enum class Fault {
+  none,
+  dead_rank,     // the rank takes no part in the iteration
+  frozen_rank,   // nothing of the rank moves any more
+  lost_arrival,  // one landed row is not counted
+  lost_push,     // one push is not counted
+  impatience,    // waits give up although they could have gone on
+};
+
+struct Scenario {
+  int ranks = 1;
+  int devices = 1;          // ranks are spread over them in turn; co-located ones share a stream
+  int tokens_per_rank = 1;  // T
+  int experts = 2;
+  int topk = 1;
+  int row_block = 4;    // rows of a block: the kernels' 128
+  int sms = 2;          // per device
+  int k_steps = 1;      // stages of the ring that a tile of the first GEMM takes
+  int block_group = 2;  // row blocks whose N tiles are interleaved
+  int job_groups = 1;   // warpgroups of a block that take jobs: the kernels' 3
+  int iterations = 2;
+  std::uint64_t routing_seed = 1;
+  Config config;
+  Fault fault = Fault::none;
+  int fault_rank = 0;
+  int fault_iteration = 0;
+  int fault_step = 0;  // frozen_rank: the step after which nothing moves
+  bool operator==(const Scenario&) const = default;
+
+  int tokens() const { return ranks * tokens_per_rank; }
+  int device_of(int rank) const { return rank % devices; }
+  int n_tiles() const { return config.tile == TileShape::m128n256 ? 1 : 2; }
+};
+
+// The most that a drawn scenario may have.
+struct Limits {
+  int ranks = 4;
+  int tokens = 10;  // R*T
+  int tokens_per_rank = 6;
+  int experts = 6;
+  int topk = 3;
+  int iterations = 3;
+};
+
+// Scenario number `index` of a search, by chance within the limits, with knobs that the layer's legality
+// rules allow.
+Scenario draw_scenario(const Limits& limits, std::uint64_t seed, std::uint64_t index);
+
+// "" or the rule that is broken.
+std::string why_illegal(const Scenario& scenario);
+
+// "ranks=2 devices=1 ... dispatch_comm_sms=1 combine=block_per_job": every size, and the knobs that are
+// not the base's.
+std::string to_string(const Scenario& scenario);
+// Throws InputError with `option` as its place.
+Scenario parse_scenario(const std::string& text, const std::string& option);
+
+const char* to_string(Fault fault);
+
+}  // namespace fusescope::protocol

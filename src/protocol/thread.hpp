@@ -1,0 +1,234 @@
+#pragma once
+// One thread of the device, as protocols are written for it: the memory operations of the kernels, under
+// the kernels' names. What does not synchronise is an ordinary call (its place in the schedule cannot
+// matter: a conflict is a race wherever it falls); what does is awaited, and the schedule may put any
+// other step before it.
+
+#include <array>
+#include <coroutine>
+#include <cstdint>
+
+#include "engine/sim/scheduler.hpp"
+#include "protocol/clock.hpp"
+#include "protocol/memory.hpp"
+#include "protocol/names.hpp"
+#include "protocol/sync.hpp"
+
+namespace fusescope::protocol {
+
+class Machine;
+class Thread;
+using MbarrierId = std::int32_t;
+using BarrierId = std::int32_t;
+using LaunchId = std::int32_t;
+
+// Cells [first, first + count).
+struct Span {
+  CellId first;
+  int count = 1;
+};
+
+// What a thread is blocked on.
+enum class Blocked : std::uint8_t { no, word, phase, meeting, stored, read, launch, sms };
+
+// The awaiters. Each is a scheduling point, or blocks until its condition holds and is one then.
+struct StepPoint {
+  Thread& thread;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> who) const;
+};
+struct LoadWord : StepPoint {
+  WordId word;
+  Order order;
+  Scope scope;
+  std::uint64_t await_resume() const;
+};
+struct StoreWord : StepPoint {
+  WordId word;
+  std::uint64_t value;
+  Order order;
+  Scope scope;
+  void await_resume() const;
+};
+struct AddWord : StepPoint {
+  WordId word;
+  std::uint64_t add;
+  Order order;
+  Scope scope;
+  std::uint64_t await_resume() const;  // the value before
+};
+struct WaitWord {
+  Thread& thread;
+  WordId word;
+  std::uint64_t expected;
+  Order order;
+  Scope scope;
+  bool bounded;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> who) const;
+  bool await_resume() const;  // false: out of time, or some other wait of the layer was
+};
+struct WaitPhase {
+  Thread& thread;
+  MbarrierId mbarrier;
+  std::uint32_t parity;
+  bool bounded;
+  bool await_ready() const noexcept;
+  void await_suspend(std::coroutine_handle<> who) const;
+  bool await_resume() const;
+};
+struct Meeting {
+  Thread& thread;
+  BarrierId barrier;
+  std::uint32_t generation;  // that the thread waits to be over
+  bool await_ready() const noexcept;
+  void await_suspend(std::coroutine_handle<> who) const;
+  void await_resume() const;
+};
+struct WaitGroups {
+  Thread& thread;
+  int pending;  // groups that may still be under way
+  bool reads;   // only until shared memory has been read
+  bool await_ready() const noexcept;
+  void await_suspend(std::coroutine_handle<> who) const;
+  void await_resume() const;
+};
+struct WaitLaunch {
+  Thread& thread;
+  LaunchId launch;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> who) const;
+  void await_resume() const;
+};
+struct TakeSms {
+  Thread& thread;
+  int count;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> who) const;
+  void await_resume() const;
+};
+
+class Thread {
+ public:
+  explicit Thread(Machine& machine, std::int32_t index) : machine_(machine), index_(index) {}
+
+  Machine& machine() const { return machine_; }
+  engine::sim::FramePool& frame_pool() const;
+  int rank() const { return label_.rank; }
+  const Label& label() const { return label_; }
+  LaunchId launch() const { return launch_; }
+  int device() const { return device_; }
+
+  // --- plain loads and stores ----------------------------------------------------------------------
+  std::uint64_t read(CellId cell, std::int32_t stamp) const;
+  void write(CellId cell, std::uint64_t value, std::int32_t stamp) const;
+
+  // --- fences --------------------------------------------------------------------------------------
+  void fence(Scope scope);   // __threadfence(), __threadfence_system()
+  void fence_proxy_async();  // orders both proxies' accesses, either way
+  void wgmma_read(Span cells, std::int32_t stamp, std::uint64_t* values) const;
+  void wgmma_wait();  // their reads are over
+
+  // --- words ---------------------------------------------------------------------------------------
+  LoadWord load(WordId word, Order order, Scope scope) { return {{*this}, word, order, scope}; }
+  StoreWord store(WordId word, std::uint64_t value, Order order, Scope scope) {
+    return {{*this}, word, value, order, scope};
+  }
+  AddWord fetch_add(WordId word, std::uint64_t add, Order order, Scope scope) {
+    return {{*this}, word, add, order, scope};
+  }
+  // A plain store to a word that others use atomically: nobody may be at it at that time.
+  void initialise(WordId word, std::uint64_t value, std::uint64_t most);
+  WaitWord wait_at_least(WordId word, std::uint64_t expected, Order order, Scope scope,
+                         bool bounded = true) {
+    return {*this, word, expected, order, scope, bounded};
+  }
+
+  // --- bulk copies ---------------------------------------------------------------------------------
+  // Global to shared memory; `landed` counts it. `checked` cells of `from` must carry the stamp.
+  void start_load(Span to, Span from, int checked, std::int32_t stamp, MbarrierId landed, int peer);
+  void start_constant_load(Span to, std::uint64_t value, std::int32_t stamp, MbarrierId landed);
+  // Shared to global memory, in the thread's open group.
+  void start_store(Span to, Span from, std::int32_t stamp, int peer);
+  void commit_group();
+  WaitGroups wait_stored(int pending = 0) { return {*this, pending, false}; }
+  WaitGroups wait_read(int pending = 0) { return {*this, pending, true}; }
+
+  // --- barriers of a block -------------------------------------------------------------------------
+  void init_mbarrier(MbarrierId id, int threads, bool loads);
+  void expect_copies(MbarrierId id, int copies);
+  void arrive(MbarrierId id);
+  void arrive_expecting(MbarrierId id, int copies);
+  bool has_passed(MbarrierId id, std::uint32_t parity) const;  // a test: learns nothing
+  WaitPhase wait_phase(MbarrierId id, std::uint32_t parity, bool bounded = false) {
+    return {*this, id, parity, bounded};
+  }
+  // bar.sync: `threads` of them arrive with this call, `count` in all.
+  Meeting meet(BarrierId id, int threads, int count);
+
+  // --- streams -------------------------------------------------------------------------------------
+  WaitLaunch join(LaunchId launch) { return {*this, launch}; }
+  TakeSms take_sms(int count) { return {*this, count}; }
+  StepPoint pause() { return {*this}; }
+  // A stream waits for an event of another: it learns what that stream knew then.
+  void learn(const Thread& other);
+
+ private:
+  friend class Machine;
+  friend struct StepPoint;
+  friend struct LoadWord;
+  friend struct StoreWord;
+  friend struct AddWord;
+  friend struct WaitWord;
+  friend struct WaitPhase;
+  friend struct Meeting;
+  friend struct WaitGroups;
+  friend struct WaitLaunch;
+  friend struct TakeSms;
+
+  struct Group {
+    int to_read = 0;
+    int to_write = 0;
+    Tick reads_at = 0;
+    Tick writes_at = 0;
+  };
+  static constexpr int kGroups = 64;
+
+  Access generic_access() const;
+  void advance();  // what was published stays behind
+  void publish(WordEntry& entry, Order order, Scope scope, bool keeps);
+  void acquire(const WordEntry& entry, int device, Order order, Scope scope);
+  bool groups_done(int pending, bool reads) const;
+  void learn_groups(int pending, bool reads);
+  void arrive_on(MbarrierId id);
+  void give_up();
+
+  Machine& machine_;
+  std::int32_t index_;
+  Label label_;
+  LabelId label_id_ = -1;
+  std::int16_t device_ = 0;
+  LaunchId launch_ = -1;
+  Component own_ = -1, store_reads_ = -1, store_writes_ = -1;
+  Clock generic_, async_;
+  Clock fenced_gpu_, fenced_system_, pending_;
+  bool has_fenced_gpu_ = false, has_fenced_system_ = false, has_pending_ = false;
+  std::array<Group, kGroups> groups_;
+  int committed_ = 0;  // groups so far
+
+  std::coroutine_handle<> handle_;
+  engine::sim::Task::Handle root_;
+  bool alive_ = false;
+  std::int32_t ready_at_ = -1;
+  std::int32_t bounded_at_ = -1;
+  std::int32_t next_waiter_ = -1;
+  Waiters* waiting_in_ = nullptr;
+  Waiters own_waiters_;  // for its copies
+  Blocked blocked_ = Blocked::no;
+  std::int32_t object_ = -1;
+  std::uint64_t expected_ = 0;
+  bool is_bounded_ = false;
+  bool timed_out_ = false;
+};
+
+}  // namespace fusescope::protocol
