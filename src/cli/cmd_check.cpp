@@ -1,5 +1,5 @@
 // fusescope check: everything about a problem that can be checked without a GPU; with --engine cuda, the
-// layer on the GPUs, end to end.
+// layer on the GPUs, end to end; with --search, the kernels' protocol under many schedules.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/check_search.hpp"
 #include "cli/command.hpp"
 #include "cli/common_options.hpp"
 #include "engine/gpus.hpp"
@@ -21,6 +22,7 @@ struct CheckOptions {
   ProblemOptions problem;
   ConfigOptions config;
   EngineFlags engine;
+  SearchFlags search;
   std::uint64_t seed = 1;
   bool json = false;
 };
@@ -34,11 +36,16 @@ constexpr const char* kFooter =
     "outputs from NaN-poisoned buffers against an fp32 reference that shares no kernel, repeats "
     "and other\n"
     "knobs bit by bit.\n"
+    "With --search, instead: the kernels' protocol, step by step, on small problems drawn at "
+    "random, under\n"
+    "adversarial schedules; a failing one is made small and printed.\n"
     "\nExamples:\n"
     "  fusescope check --shape seed-tp4 --routing zipf:1.2\n"
     "  fusescope check --shape olmoe-1b-7b --routing file:routing.npy#layer=3 --json\n"
     "  fusescope check --engine cuda --shape seed-tp2 --routing uniform\n"
-    "  fusescope check --engine cuda --shape seed-tp4 --ranks 8 --devices 0";
+    "  fusescope check --engine cuda --shape seed-tp4 --ranks 8 --devices 0\n"
+    "  fusescope check --search 20000\n"
+    "  fusescope check --search 1000 --bug push_counted_after_read";
 
 std::vector<CheckResult> results_of(const CheckOptions& options, const Problem& problem,
                                     const Config& config) {
@@ -59,6 +66,9 @@ std::vector<CheckResult> results_of(const CheckOptions& options, const Problem& 
 }
 
 int execute(const CheckOptions& options) {
+  if (options.search.asked()) {
+    return execute_search(options.search, options.seed, options.json);
+  }
   const Config config = options.config.config();
   const Problem problem = options.problem.problem();
   const std::vector<CheckResult> results = results_of(options, problem, config);
@@ -99,7 +109,8 @@ void add_check(CLI::App& app, Context& context) {
   options->problem.add_to(*command);
   options->config.add_to(*command);
   options->engine.add_to(*command);
-  command->add_option("--seed", options->seed, "GPUs: seed of weights and inputs")
+  options->search.add_to(*command);
+  command->add_option("--seed", options->seed, "Seed: of weights and inputs on GPUs, of the search")
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON instead of text");
   command->footer(kFooter);
