@@ -19,11 +19,13 @@ void write_store(const Timeline& timeline, std::ostream& out) {
 }  // namespace
 
 std::span<const Format> formats() {
-  static constexpr std::array<Format, 3> kFormats = {{
+  static constexpr std::array<Format, 4> kFormats = {{
       {"perfetto", ".pftrace",
        "Perfetto protobuf: open at ui.perfetto.dev, query with trace_processor", write_perfetto},
       {"chrome", ".json", "Chrome trace event JSON: ui.perfetto.dev, chrome://tracing",
        write_chrome},
+      {"nsys-sqlite", ".sqlite",
+       "Nsight Systems export (SQLite): tools that read `nsys export` files", write_nsys_sqlite},
       {"fst", ".fst", "fusescope's own, lossless: what every other command reads", write_store},
   }};
   return kFormats;

@@ -22,6 +22,10 @@ void write_perfetto(const Timeline& timeline, std::ostream& out);
 // tools that read JSON. Times in microseconds with three decimals.
 void write_chrome(const Timeline& timeline, std::ostream& out);
 
+// An export of Nsight Systems as SQLite (nsys_writer.cpp says what stands for what), for the tools that
+// read those.
+void write_nsys_sqlite(const Timeline& timeline, std::ostream& out);
+
 struct Format {
   std::string_view name;       // --format NAME
   std::string_view extension;  // ".pftrace"

@@ -83,15 +83,22 @@ class NsysReader {
       SqliteRows rows(database_, "META_DATA_EXPORT");
       const int name = rows.column("name");
       const int value = rows.column("value");
+      std::string product = trace_.source;
+      std::string version;
       while (rows.next()) {
         const auto key = rows.text(name);
         const auto text = rows.text(value);
         if (key && text && *key == "EXPORT_PRODUCT_VERSION") {
-          trace_.source = "Nsight Systems " + std::string(*text);
+          version = " " + std::string(*text);
+        } else if (key && text && *key == "EXPORT_PRODUCT_NAME" && *text == "fusescope") {
+          product = *text;  // nsys_writer.cpp's
+        } else if (key && text && *key == "FUSESCOPE_provenance") {
+          trace_.simulated = *text == "simulated";
         } else if (key && text && *key == "EXPORT_PARAM_INPUT_FILE") {
           trace_.name = *text;
         }
       }
+      trace_.source = product + version;
     }
     if (database_.has_table("TARGET_INFO_GPU")) {
       SqliteRows rows(database_, "TARGET_INFO_GPU");
