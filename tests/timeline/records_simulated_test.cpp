@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "analysis/accounting.hpp"
@@ -17,18 +19,22 @@
 namespace fusescope::timeline {
 namespace {
 
-Timeline simulated(const std::vector<std::string>& settings) {
-  Shape shape = load_shape("seed-tp4");
-  shape.tokens_per_rank = 64;
-  shape.experts = 16;
-  const Problem problem = make_problem(shape, parse_routing("zipf:1.2"));
+Timeline simulated(const Problem& problem, const std::vector<std::string>& settings,
+                   const std::string& profile = "") {
   Config config;
   for (const std::string& setting : settings) {
     set_knob_text(config, setting, "--set");
   }
-  const auto engine = engine::make_engine({.engine = "sim", .profile = "", .devices = {}});
+  const auto engine = engine::make_engine({.engine = "sim", .profile = profile, .devices = {}});
   return engine->run({.problem = &problem, .config = config, .timeline = true, .command = "test"})
       .timeline.value();
+}
+
+Problem small_problem() {
+  Shape shape = load_shape("seed-tp4");
+  shape.tokens_per_rank = 64;
+  shape.experts = 16;
+  return make_problem(shape, parse_routing("zipf:1.2"));
 }
 
 Timeline put_together(const Timeline& original, DecodeReport& report) {
@@ -67,7 +73,7 @@ std::vector<Key> keys_of(const Timeline& timeline) {
 class Recorded : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(Recorded, EventsComeBack) {
-  const Timeline original = simulated(GetParam());
+  const Timeline original = simulated(small_problem(), GetParam());
   DecodeReport report;
   const Timeline decoded = put_together(original, report);
   EXPECT_EQ(report.dropped, 0U);
@@ -84,7 +90,7 @@ TEST_P(Recorded, EventsComeBack) {
 
 // Jobs and pushes of a block lie on lanes of their own: the analysis must not see the difference.
 TEST_P(Recorded, ItsAnalysisIsThatOfTheOriginal) {
-  const Timeline original = simulated(GetParam());
+  const Timeline original = simulated(small_problem(), GetParam());
   DecodeReport report;
   const Timeline decoded = put_together(original, report);
   const auto want = analysis::account(original);
@@ -114,6 +120,50 @@ INSTANTIATE_TEST_SUITE_P(
                                              "all_hands=false"},
                     std::vector<std::string>{"watermark_chunks=4", "slot_order=rotate_from_self"},
                     std::vector<std::string>{"activation=fused"}));
+
+// Buffers of every shape as it is, with the config that nobody chose: nothing is dropped, and they are
+// small beside the layer.
+class Buffers : public testing::TestWithParam<std::string> {};
+
+TEST_P(Buffers, HoldEveryRecordAtDefaultSizes) {
+  const Problem problem = make_problem(load_shape(GetParam()), parse_routing("zipf:1.0"));
+  const Timeline timeline = simulated(problem, {}, "h200-nvlink");
+  constexpr int kGroups = 3;  // warpgroups of a block that run jobs
+  for (int rank = 0; rank < timeline.wiring.ranks; ++rank) {
+    const RecordTape tape = take_apart(timeline, rank, 1'000'000);
+    EXPECT_EQ(std::accumulate(tape.dropped.begin(), tape.dropped.end(), 0U), 0U) << rank;
+
+    RecordedWork work = work_of(timeline, rank);
+    work.job_groups_per_block = kGroups;
+    const RecordLayout layout = lay_out_records(work);
+    EXPECT_LT(layout.bytes(), std::size_t{256} << 20);
+    std::map<std::pair<Role, int>, std::uint32_t> claims;  // of a block
+    for (const Event& event : timeline.events) {
+      const Track& track = timeline.tracks[event.track];
+      if (event.kind == Kind::claim && track.rank == rank) {
+        const Family family =
+            track.role == Role::compute ? Family::combine_joined : Family::combine_jobs;
+        const std::uint32_t jobs = ++claims[{track.role, track.block}];
+        // A block's warpgroups take jobs in turns, two more or less.
+        ASSERT_LE(6 * (jobs / kGroups + 2), layout[family].capacity) << describe(track);
+      }
+    }
+  }
+}
+
+std::vector<std::string> shape_names() {
+  std::vector<std::string> names;
+  for (const Shape& shape : list_shapes()) {
+    names.push_back(shape.name);
+  }
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, Buffers, testing::ValuesIn(shape_names()), [](const auto& shape) {
+  std::string name = shape.param;
+  std::replace_if(
+      name.begin(), name.end(), [](char letter) { return !std::isalnum(letter); }, '_');
+  return name;
+});
 
 }  // namespace
 }  // namespace fusescope::timeline
