@@ -33,7 +33,7 @@ TEST_F(GpuProgram, RunsAndSaysWhatItMeasured) {
   const test::Said said = fusescope(kRun);
   ASSERT_EQ(said.code, 0) << said.err;
   for (const char* part : {"measured on", "GPUs", "wall", "spread", "relative error", "SM clock",
-                           "phase, us", "GEMM"}) {
+                           "phase, us", "dispatch_gemm"}) {
     EXPECT_NE(said.out.find(part), std::string::npos) << said.out << "lacks " << part;
   }
   const test::Said json = fusescope(std::string(kRun) + "--json --out r");

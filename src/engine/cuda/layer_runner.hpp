@@ -1,6 +1,8 @@
 #pragma once
 // One problem on its devices: runs iterations of any config, checks their outputs, times them.
 
+#include <barrier>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -80,7 +82,8 @@ class LayerRunner {
 
   kernels::GraphExec capture(DeviceRun& run, void (Iteration::*step)() const) const;
   void build_graphs();
-  void launch(DeviceRun& run);
+  void launch(DeviceRun& run, std::barrier<>& in_step);
+  std::ptrdiff_t lanes_taking_part() const;
   void launch_iteration(DeviceRun& run);
   void enqueue_staged(DeviceRun& run, const StagedRuns& staged, int iteration);
   void await(DeviceRun& run, int iterations);
