@@ -1,6 +1,7 @@
 #include "kernels/activation.hpp"
 
 #include "kernels/cuda_check.hpp"
+#include "kernels/recording.cuh"
 #include "kernels/row_math.cuh"
 
 namespace fusescope::kernels {
@@ -18,8 +19,10 @@ __device__ std::uint32_t silu_pair(std::uint32_t gate, std::uint32_t up) {
                    silu_times(bf16_high(gate), bf16_high(up)));
 }
 
+template <class Records>
 __global__ void __launch_bounds__(kThreads)
     activation_kernel(const __grid_constant__ LayerArgs layer) {
+  const typename Records::PhaseStamps stamps(layer.records, Phase::activation);
   const int units = layer.intermediate / 8;
   const std::int64_t total = static_cast<std::int64_t>(layer.expert_rows[layer.experts]) * units;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < total;
@@ -33,12 +36,16 @@ __global__ void __launch_bounds__(kThreads)
         silu_pair(gate.x, up.x), silu_pair(gate.y, up.y), silu_pair(gate.z, up.z),
         silu_pair(gate.w, up.w)};
   }
+  if constexpr (Records::kOn)
+    __syncthreads();
 }
 
 }  // namespace
 
 void launch_activation(const LayerArgs& layer, cudaStream_t stream) {
-  activation_kernel<<<kBlocks, kThreads, 0, stream>>>(layer);
+  const auto kernel =
+      layer.is_recorded() ? activation_kernel<Recording> : activation_kernel<Silent>;
+  kernel<<<kBlocks, kThreads, 0, stream>>>(layer);
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 

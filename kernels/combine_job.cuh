@@ -10,6 +10,7 @@
 
 #include "kernels/bulk_copy.cuh"
 #include "kernels/gemm_combine_push.hpp"
+#include "kernels/recording.cuh"
 #include "kernels/row_math.cuh"
 
 namespace fusescope::kernels {
@@ -26,17 +27,30 @@ __device__ inline int job_token(const LayerArgs& layer, int position) {
 // parts of it run side by side: the front (warp 0) claims the next job and waits until its row blocks
 // are ready, the pusher (a thread of the last warp) completes and counts the push before, and all
 // threads sum.
+//
+// A record is the front's first thread's or the pusher's, each with a writer of its own.
+template <class Records>
 class JobRunner {
  public:
+  // What the records call it: a warpgroup of a block of a family.
+  struct Place {
+    Family family;
+    int block;
+    int group;
+  };
+
   // `barrier`: a named barrier of this warpgroup's own. `rows`: kJobBuffers rows; `mailbox`: a word.
   __device__ JobRunner(const LayerArgs& layer, const CombineArgs& combine, unsigned char* rows,
-                       std::int32_t* mailbox, unsigned barrier)
+                       std::int32_t* mailbox, unsigned barrier, const Place& place)
       : layer_(layer),
         combine_(combine),
         rows_(rows),
         mailbox_(mailbox),
         barrier_(barrier),
-        stopped_(aborted(layer.guard)) {}
+        stopped_(aborted(layer.guard)),
+        writer_(layer.records, place.family, place.block,
+                place.group * timeline::kJobWriters +
+                    (is_pusher() ? timeline::kPusher : timeline::kFront)) {}
 
   // Claims jobs from the dispenser until there are none left.
   __device__ void run_dispenser() {
@@ -69,18 +83,22 @@ class JobRunner {
   __device__ void meet() const { __barrier_sync_count(barrier_, kJobThreads); }
 
   // Front: the next position of the job order, the same in all lanes.
-  __device__ int claim() const {
+  __device__ int claim() {
     int job = 0;
     if (thread() == 0) {
+      writer_.record(Point::claim_begin);
       job = static_cast<int>(GpuAtomic<std::uint32_t>(layer_.counters->dispenser)
                                  .fetch_add(1, cuda::memory_order_relaxed));
     }
-    return is_front() ? __shfl_sync(~0u, job, 0) : 0;
+    job = is_front() ? __shfl_sync(~0u, job, 0) : 0;
+    if (thread() == 0)
+      writer_.record(Point::claimed, job);
+    return job;
   }
 
   // The front's token, in all threads, once its row blocks are ready; kNone if there is none, or if a
   // wait was given up.
-  __device__ int next_ready(int token) const {
+  __device__ int next_ready(int token) {
     if (is_front()) {
       const bool ready = token != kNone && wait_ready(token);
       if (thread() == 0)
@@ -93,7 +111,9 @@ class JobRunner {
   }
 
   // Front: one lane per row block.
-  __device__ bool wait_ready(int token) const {
+  __device__ bool wait_ready(int token) {
+    if (thread() == 0)
+      writer_.record(Point::ready_wait_begin, token);
     const std::int32_t* slots = layer_.slots + static_cast<std::int64_t>(token) * layer_.topk;
     bool ready = !stopped_;
     for (int k = thread(); ready && k < layer_.topk; k += 32) {
@@ -102,22 +122,30 @@ class JobRunner {
       ready = wait_for_counter(layer_.guard, Wait::ready, row_block, layer_.done[row_block],
                                combine_.done_at);
     }
-    return __all_sync(~0u, ready) != 0;
+    ready = __all_sync(~0u, ready) != 0;
+    if (thread() == 0 && ready)
+      writer_.record(Point::ready, token);
+    return ready;
   }
 
   __device__ void sum(int token) {
+    if (thread() == 0)
+      writer_.record(Point::sum_begin, token);
     pass(layer_.guard, token, layer_.delays.job);  // if aborted, the next job's wait is, too
     combine_row(layer_, token, thread(), kJobThreads, reinterpret_cast<uint4*>(buffer()));
     // Orders this thread's stores to the row buffer before the bulk copy that reads it: the proxy
     // fence here, in each writing thread, then the barrier.
     ptx::fence_proxy_async(ptx::space_shared);
     meet();
+    if (thread() == 0)
+      writer_.record(Point::summed, token);
   }
 
   // The push of this job starts, the one before it is completed. Its buffer is written again by the
   // job after this one, which the pusher lets begin (next_ready) only then.
   __device__ void push(int token) {
     if (is_pusher()) {
+      writer_.record(Point::push_issued, token);
       pass(layer_.guard, token, layer_.delays.push);
       const int to = layer_.source_rank(token);
       const int t = token - to * layer_.tokens_per_rank;
@@ -148,9 +176,10 @@ class JobRunner {
 
   // The pending push is complete at the receiver; count it, and if it was the chunk's last, raise the
   // watermark. Every count is local to this GPU; the watermark has one writer: the elected pusher.
-  __device__ void count_push() const {
+  __device__ void count_push() {
     if (through_ > 0)
       wait_for_clock(layer_.guard, pending_, through_);
+    writer_.record(Point::pushed, pending_);
     if (pending_ == layer_.faults.lost_push)
       return;
     const int to = layer_.source_rank(pending_);
@@ -164,8 +193,10 @@ class JobRunner {
     __threadfence_system();
     const std::uint32_t before = GpuAtomic<std::uint32_t>(layer_.counters->pushed[to][chunk])
                                      .fetch_add(1, cuda::memory_order_acq_rel);
+    writer_.record(Point::push_counted, pending_);
     if (before + 1 != size)
       return;
+    writer_.record(Point::watermark_begin, to, chunk);
     pass(layer_.guard, pending_, layer_.delays.watermark);
     // Orders all rows of the chunk, of this and of the other jobs, before the receiver's acquire of
     // the watermark.
@@ -173,6 +204,7 @@ class JobRunner {
     if (to == layer_.faults.lost_watermark)
       return;
     raise_flag(layer_.shared[to].flags->watermark[layer_.rank][chunk], layer_.counters->iteration);
+    writer_.record(Point::watermark_raised, to, chunk);
   }
 
   __device__ unsigned char* buffer() const {
@@ -188,6 +220,7 @@ class JobRunner {
   int current_ = 0;
   int pending_ = kNone;        // pusher: token of the push in flight
   std::uint64_t through_ = 0;  // pusher: when the emulated link has carried it; 0 = not paced
+  [[no_unique_address]] typename Records::Writer writer_;  // front's first thread, pusher
 };
 
 }  // namespace fusescope::kernels

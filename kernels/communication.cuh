@@ -11,9 +11,11 @@
 
 #include "kernels/bulk_copy.cuh"
 #include "kernels/layer_args.hpp"
+#include "kernels/recording.cuh"
 
 namespace fusescope::kernels {
 
+template <class Records>
 struct Communication {
   const LayerArgs& layer;
   unsigned char* smem;  // tokens_per_block rows, then one mbarrier per row
@@ -30,6 +32,8 @@ struct Communication {
   }
 
  private:
+  using Writer = typename Records::Writer;
+
   __device__ bool run_slot(int slot) const {
     // An earlier phase may have been aborted: nothing starts then. Used only after the first token has
     // been looked up, so that the two loads are under way together.
@@ -46,16 +50,20 @@ struct Communication {
     // generic proxy, before this thread's bulk loads of it, which belong to the async proxy.
     ptx::fence_proxy_async(ptx::space_global);
 
+    Writer writer(layer.records, Family::dispatch_slots, block, slot);
     // Strided over slots first: the blocks together always fetch a contiguous window of pull order.
     std::uint32_t parity = 0;
     for (int i = slot * blocks + block; i < layer.tokens; i += blocks * tokens_per_block) {
       const int token = layer.pull_order == nullptr ? i : layer.pull_order[i];
-      stopped = stopped || !pull(token, row, landed, parity);
+      stopped = stopped || !pull(writer, token, row, landed, parity);
       if (stopped)
         break;
       parity ^= 1;
+      writer.record(Point::pull_landed, token);
       scatter(token, row);
+      writer.record(Point::scattered, token);
       count_arrivals(token);
+      writer.record(Point::counted, token);
     }
     retire_barrier(landed);
     // Orders this thread's uses of the barrier's memory, generic ones, before bulk copies into it.
@@ -64,10 +72,11 @@ struct Communication {
   }
 
   // False: aborted, and no copy into `row` is in flight.
-  __device__ bool pull(int token, unsigned char* row, std::uint64_t& landed,
+  __device__ bool pull(Writer& writer, int token, unsigned char* row, std::uint64_t& landed,
                        std::uint32_t parity) const {
     const int source = layer.source_rank(token);
     const int t = token - source * layer.tokens_per_rank;
+    writer.record(Point::pull_issued, token);
     if (!delay_pull(token, source))
       return false;
     const bool paced = layer.link_row_time > 0 && source != layer.rank;

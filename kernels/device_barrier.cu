@@ -3,6 +3,7 @@
 #include "kernels/bounded_wait.cuh"
 #include "kernels/cuda_check.hpp"
 #include "kernels/device_barrier.hpp"
+#include "kernels/recording.cuh"
 
 namespace fusescope::kernels {
 namespace {
@@ -20,11 +21,20 @@ __device__ bool meet(const LayerArgs& layer, Wait what, std::uint64_t (Flags::*f
   return !part.wait || wait_for_flag(layer.guard, what, r, (layer.mine().flags->*flags)[r], target);
 }
 
+// The combined rows' barrier is the serial layer's, which does not record.
+__device__ Phase phase_of(BarrierPoint point) {
+  return point == BarrierPoint::entry ? Phase::entry_barrier : Phase::copied_barrier;
+}
+
+template <class Records>
 __global__ void device_barrier_kernel(const __grid_constant__ LayerArgs layer, BarrierPoint point,
                                       Part part) {
+  const typename Records::PhaseStamps stamps(layer.records, phase_of(point));
   const std::uint64_t target =
       layer.counters->iteration * kBarrierPoints + static_cast<std::uint64_t>(point);
   meet(layer, Wait::barrier, &Flags::barrier, target, part);
+  if constexpr (Records::kOn)
+    __syncthreads();
 }
 
 __global__ void start_line_kernel(const __grid_constant__ LayerArgs layer, Part part) {
@@ -50,7 +60,9 @@ __global__ void hold_kernel(const __grid_constant__ Guard guard, HoldWords* word
 
 void launch_device_barrier(const LayerArgs& layer, BarrierPoint point, Part part,
                            cudaStream_t stream) {
-  device_barrier_kernel<<<1, layer.ranks, 0, stream>>>(layer, point, part);
+  const auto kernel =
+      layer.is_recorded() ? device_barrier_kernel<Recording> : device_barrier_kernel<Silent>;
+  kernel<<<1, layer.ranks, 0, stream>>>(layer, point, part);
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/communication.cuh"
 #include "kernels/dispatch_gemm.hpp"
 #include "kernels/gemm/grouped_gemm.cuh"
+#include "kernels/recording.cuh"
 #include "kernels/sm_clock.cuh"
 
 namespace fusescope::kernels {
@@ -39,17 +40,18 @@ struct ArrivalGate {
 };
 
 // The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
-template <int Index, class Probe>
+template <int Index, class Records>
 __global__ void __launch_bounds__(kGemmThreads, 1)
     dispatch_gemm_kernel(const __grid_constant__ DispatchGemmArgs args) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const int block = static_cast<int>(blockIdx.x);
   const SmClock clock(args.layer.clock);
+  const typename Records::PhaseStamps stamps(args.layer.records, Phase::dispatch_gemm);
   const int blocks = static_cast<int>(gridDim.x);
   if (block < args.compute_blocks) {
     if (args.fetches_first) {
       const bool fetched =
-          Communication{args.layer, smem, args.tokens_per_block, block, blocks}.run();
+          Communication<Records>{args.layer, smem, args.tokens_per_block, block, blocks}.run();
       // Orders all slots' uses of shared memory before the GEMM's ring. Barrier 0 is free: the GEMM
       // has one of its own. Every thread gets the same answer, which no look at the abort word would
       // give: a block goes on to the GEMM whole or not at all.
@@ -58,12 +60,12 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
     }
     ArrivalGate gate{args.layer, args.open_at, aborted(args.layer.guard)};
     NoSignal signal;
-    Probe probe;
+    typename Records::TileProbe probe(args.layer.records, Family::dispatch_tiles, block);
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
                                        args.compute_blocks);
   } else {
-    Communication{args.layer, smem, args.tokens_per_block, block - args.compute_blocks,
-                  blocks - args.compute_blocks}
+    Communication<Records>{args.layer, smem, args.tokens_per_block, block - args.compute_blocks,
+                           blocks - args.compute_blocks}
         .run();
   }
 }

@@ -15,6 +15,9 @@ struct FinalReduceArgs {
   bool waits = true;
 };
 
+// Blocks of its launch; for who records.
+int final_reduce_blocks(int tokens_per_rank);
+
 void launch_final_reduce(const FinalReduceArgs& args, cudaStream_t stream);
 
 }  // namespace fusescope::kernels

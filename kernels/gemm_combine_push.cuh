@@ -4,11 +4,12 @@
 #include "kernels/combine_job.cuh"
 #include "kernels/gemm/grouped_gemm.cuh"
 #include "kernels/gemm_combine_push.hpp"
+#include "kernels/recording.cuh"
 #include "kernels/sm_clock.cuh"
 
 namespace fusescope::kernels {
 
-inline constexpr int kJobGroups = kGemmThreads / kJobThreads;
+static_assert(kJobGroups * kJobThreads == kGemmThreads);
 // Named barriers. The GEMM takes kGemmBarrier, and its warps leave at different times, so that a
 // block meets after it on a barrier that the GEMM never counts on; mixing the two would be undefined.
 inline constexpr unsigned kJoinBarrier = 2;
@@ -33,21 +34,27 @@ struct AbortGate {
 };
 
 // Layout: kJobBuffers rows per warpgroup, then one word per warpgroup.
+template <class Records>
 __device__ inline void run_jobs(const GemmCombinePushArgs& args, unsigned char* smem) {
+  const int block = static_cast<int>(blockIdx.x);
+  const bool joins = block < args.compute_blocks;
   const int group = static_cast<int>(threadIdx.x) / kJobThreads;
   const std::uint32_t group_bytes = kJobBuffers * args.layer.row_bytes();
   auto* mailboxes = reinterpret_cast<std::int32_t*>(smem + kJobGroups * group_bytes);
-  JobRunner(args.layer, args.combine, smem + group * group_bytes, mailboxes + group,
-            kFirstJobBarrier + group)
+  JobRunner<Records>(args.layer, args.combine, smem + group * group_bytes, mailboxes + group,
+                     kFirstJobBarrier + group,
+                     {joins ? Family::combine_joined : Family::combine_jobs,
+                      joins ? block : block - args.compute_blocks, group})
       .run_dispenser();
 }
 
 // The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
-template <int Index, class Probe>
+template <int Index, class Records>
 __global__ void __launch_bounds__(kGemmThreads, 1)
     gemm_combine_push_kernel(const __grid_constant__ GemmCombinePushArgs args) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const int block = static_cast<int>(blockIdx.x);
+  const typename Records::PhaseStamps stamps(args.layer.records, Phase::gemm_combine_push);
   if (block < args.compute_blocks) {
     const SmClock clock(args.layer.clock);
     if (args.announces_residency && threadIdx.x == 0 && block != args.layer.faults.lost_residency) {
@@ -56,7 +63,7 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
     }
     AbortGate gate{aborted(args.layer.guard)};
     DoneSignal signal{args.layer};
-    Probe probe;
+    typename Records::TileProbe probe(args.layer.records, Family::combine_tiles, block);
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
                                        args.compute_blocks);
     if (!args.runs_jobs || !args.all_hands)
@@ -65,7 +72,7 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
     __barrier_sync_count(kJoinBarrier, kGemmThreads);
   }
   if (args.runs_jobs)
-    run_jobs(args, smem);
+    run_jobs<Records>(args, smem);
 }
 
 }  // namespace fusescope::kernels

@@ -33,6 +33,9 @@ struct GemmCombinePushArgs {
   bool announces_residency = false;  // block per job: count the GEMM's blocks as they start
 };
 
+// Warpgroups of a block, which run jobs independently of each other.
+inline constexpr int kJobGroups = 3;
+
 // Shared memory that a block needs to run jobs. [bytes]
 long long job_bytes(int hidden);
 

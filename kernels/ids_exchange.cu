@@ -2,6 +2,7 @@
 
 #include "kernels/bounded_wait.cuh"
 #include "kernels/cuda_check.hpp"
+#include "kernels/recording.cuh"
 
 namespace fusescope::kernels {
 namespace {
@@ -19,8 +20,10 @@ __device__ void copy_words(std::uint32_t* to, const std::uint32_t* from, int wor
     to[i] = from[i];
 }
 
+template <class Records>
 __global__ void __launch_bounds__(kThreads)
     ids_exchange_kernel(const __grid_constant__ LayerArgs layer, Part part) {
+  const typename Records::PhaseStamps stamps(layer.records, Phase::ids_exchange);
   const int peer = static_cast<int>(blockIdx.x);
   const std::uint64_t iteration = layer.counters->iteration + 1;  // counts once the ids are here
   if (part.arrive) {
@@ -45,7 +48,9 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void launch_ids_exchange(const LayerArgs& layer, Part part, cudaStream_t stream) {
-  ids_exchange_kernel<<<layer.ranks, kThreads, 0, stream>>>(layer, part);
+  const auto kernel =
+      layer.is_recorded() ? ids_exchange_kernel<Recording> : ids_exchange_kernel<Silent>;
+  kernel<<<layer.ranks, kThreads, 0, stream>>>(layer, part);
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 

@@ -25,6 +25,7 @@
 #include <cstdint>
 
 #include "kernels/guard.hpp"
+#include "timeline/records/record.hpp"
 
 namespace fusescope::kernels {
 
@@ -153,6 +154,9 @@ struct LayerArgs {
   Faults faults;
   // Of one row on one line of the emulated link, in 2^-kLinkFraction ns; 0 = the link as it is.
   std::uint64_t link_row_time = 0;
+  // What this rank's kernels write down, and where; launchers pick the kernels that do so by is_recorded.
+  timeline::RecordBuffers records;
+  bool is_recorded() const { return records.records != nullptr; }
 
 #ifdef __CUDACC__
   __device__ const Shared& mine() const {

@@ -4,6 +4,7 @@
 
 #include "kernels/bounded_wait.cuh"
 #include "kernels/cuda_check.hpp"
+#include "kernels/recording.cuh"
 #include "kernels/row_math.cuh"
 
 namespace fusescope::kernels {
@@ -12,8 +13,10 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kMaxBlocks = 2048;
 
+template <class Records>
 __global__ void __launch_bounds__(kThreads)
     copy_in_kernel(const __grid_constant__ LayerArgs layer) {
+  const typename Records::PhaseStamps stamps(layer.records, Phase::copy_in);
   const std::int64_t units = static_cast<std::int64_t>(layer.tokens_per_rank) * layer.hidden / 8;
   const auto* from = reinterpret_cast<const uint4*>(layer.input);
   auto* to = reinterpret_cast<uint4*>(layer.copy_in_to);
@@ -21,6 +24,8 @@ __global__ void __launch_bounds__(kThreads)
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < units;
        i += stride)
     to[i] = from[i];
+  if constexpr (Records::kOn)
+    __syncthreads();
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -70,7 +75,8 @@ int row_grid(const LayerArgs& layer) {
 }  // namespace
 
 void launch_copy_in(const LayerArgs& layer, cudaStream_t stream) {
-  copy_in_kernel<<<std::min(layer.tokens_per_rank, kMaxBlocks), kThreads, 0, stream>>>(layer);
+  const auto kernel = layer.is_recorded() ? copy_in_kernel<Recording> : copy_in_kernel<Silent>;
+  kernel<<<std::min(layer.tokens_per_rank, kMaxBlocks), kThreads, 0, stream>>>(layer);
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 

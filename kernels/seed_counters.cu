@@ -2,12 +2,15 @@
 
 #include "kernels/bounded_wait.cuh"
 #include "kernels/cuda_check.hpp"
+#include "kernels/recording.cuh"
 
 namespace fusescope::kernels {
 namespace {
 
 constexpr int kThreads = 1024;
 
+// Its end is that of the schedule build, whose first kernels are a library's.
+template <class Records>
 __global__ void __launch_bounds__(kThreads)
     seed_counters_kernel(const __grid_constant__ LayerArgs layer) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -28,12 +31,19 @@ __global__ void __launch_bounds__(kThreads)
     counters.pull_free[thread] = 0;
     counters.push_free[thread] = 0;
   }
+  if constexpr (Records::kOn) {
+    __syncthreads();
+    if (thread == 0)
+      stamp_end(layer.records, Phase::schedule_build);
+  }
 }
 
 }  // namespace
 
 void launch_seed_counters(const LayerArgs& layer, cudaStream_t stream) {
-  seed_counters_kernel<<<1, kThreads, 0, stream>>>(layer);
+  const auto kernel =
+      layer.is_recorded() ? seed_counters_kernel<Recording> : seed_counters_kernel<Silent>;
+  kernel<<<1, kThreads, 0, stream>>>(layer);
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 

@@ -66,8 +66,8 @@ __device__ inline void store_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem
       ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
       ptx::fence_proxy_async(ptx::space_global);
       if (second_to_store(control, tile_count)) {
-        probe.record(ProbePoint::kStored, tile.row_block, tile.n_tile);
         signal.done(tile.row_block, tile.n_tile);
+        probe.record(ProbePoint::kStored, tile.row_block, tile.n_tile);
       }
     }
   }

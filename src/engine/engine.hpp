@@ -19,6 +19,16 @@ struct Sample {
   double sm_clock_mhz = 0;  // 0 = not known
 };
 
+// Which of the recorded iterations becomes the timeline.
+struct IterationChoice {
+  enum class Pick { median, slowest, number };
+  Pick pick = Pick::median;
+  int number = 0;  // for Pick::number; the first is 0
+  bool operator==(const IterationChoice&) const = default;
+};
+// Of "median", "slowest" or a number. Throws InputError.
+IterationChoice parse_iteration_choice(const std::string& text);
+
 struct RunRequest {
   const Problem* problem = nullptr;
   Config config;
@@ -28,9 +38,11 @@ struct RunRequest {
   double max_seconds = 3;
   std::uint64_t seed = 1;
   int deadline_ms = 2000;  // cuda: of every wait on the device, 1 or more; sim: waits for nothing
-  bool timeline = false;   // record one iteration
-  bool phases = false;     // cuda: time the phases of one more iteration
-  std::string command;     // recorded as the timeline's origin
+  bool timeline = false;   // record iterations, and make a timeline of one
+  IterationChoice iteration;  // cuda: of which one
+  bool counters = false;      // cuda: sample the GPUs' own counters beside it
+  bool phases = false;        // cuda: time the phases of one more iteration
+  std::string command;        // recorded as the timeline's origin
 };
 
 // A phase of an iteration as one GPU's stream saw it, from the end of the phase before it.
@@ -45,6 +57,8 @@ struct RunResult {
   std::string source;  // "simulated on rtx-pro-5000-pcie5", "measured on 2 x NVIDIA H200"
   std::vector<Sample> samples;
   std::optional<timeline::Timeline> timeline;
+  std::string why_no_timeline;  // where one was asked for and cannot be
+  std::string why_no_counters;  // the same
 
   // Measured runs only.
   std::vector<int> gpus;      // those in use, in the order of the ranks

@@ -116,18 +116,28 @@ std::string thread_name(const Track& track) {
 
 std::vector<std::pair<std::string, std::string>> provenance_of(const Timeline& timeline) {
   const Meta& meta = timeline.meta;
-  return {{"provenance", std::string(name(meta.provenance))},
-          {"device", meta.device},
-          {"sms_per_device", std::to_string(meta.sms)},
-          {"layer", meta.serial ? "serial" : "fused"},
-          {"problem", meta.problem},
-          {"config", meta.config},
-          {"iteration", meta.chosen},
-          {"wall_ns", std::to_string(timeline.wall_ns())},
-          {"clock_bound_ns", fmt::format("{}", meta.clock_bound_ns)},
-          {"dropped_records", std::to_string(meta.dropped)},
-          {"command", meta.command},
-          {"commit", meta.commit}};
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"provenance", std::string(name(meta.provenance))},
+      {"device", meta.device},
+      {"sms_per_device", std::to_string(meta.sms)},
+      {"layer", meta.serial ? "serial" : "fused"},
+      {"problem", meta.problem},
+      {"config", meta.config},
+      {"iteration", meta.chosen},
+      {"wall_ns", std::to_string(timeline.wall_ns())},
+      {"clock_bound_ns", fmt::format("{}", meta.clock_bound_ns)},
+      {"dropped_records", std::to_string(meta.dropped)},
+      {"command", meta.command},
+      {"commit", meta.commit}};
+  if (meta.recorded_us > 0) {
+    facts.emplace_back("clocks", meta.clocks);
+    facts.emplace_back("median_us_without_records", fmt::format("{:.2f}", meta.unrecorded_us));
+    facts.emplace_back("median_us_with_records", fmt::format("{:.2f}", meta.recorded_us));
+    facts.emplace_back("sm_clock_mhz",
+                       fmt::format("dispatch_gemm {:.0f}, gemm_combine_push {:.0f}",
+                                   meta.dispatch_clock_mhz, meta.combine_clock_mhz));
+  }
+  return facts;
 }
 
 std::vector<std::uint32_t> reading_order(const Timeline& timeline) {

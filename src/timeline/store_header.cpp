@@ -56,9 +56,12 @@ std::vector<std::size_t> read_sizes(const JsonReader& stored) {
 }
 
 Json meta_json(const Meta& meta) {
-  if (!std::isfinite(meta.clock_bound_ns) || meta.dropped > INT64_MAX) {
-    throw InputError({"", "meta", "the clock bound or the count of dropped records is not a number",
-                      "finite numbers"});
+  for (const double number : {meta.clock_bound_ns, meta.unrecorded_us, meta.recorded_us,
+                              meta.dispatch_clock_mhz, meta.combine_clock_mhz}) {
+    if (!std::isfinite(number) || meta.dropped > INT64_MAX) {
+      throw InputError(
+          {"", "meta", "a bound, a time, a clock or a count is not a number", "finite numbers"});
+    }
   }
   return {{"provenance", name(meta.provenance)},
           {"device", meta.device},
@@ -70,7 +73,12 @@ Json meta_json(const Meta& meta) {
           {"config", meta.config},
           {"command", meta.command},
           {"commit", meta.commit},
-          {"chosen", meta.chosen}};
+          {"chosen", meta.chosen},
+          {"clocks", meta.clocks},
+          {"unrecorded_us", meta.unrecorded_us},
+          {"recorded_us", meta.recorded_us},
+          {"dispatch_clock_mhz", meta.dispatch_clock_mhz},
+          {"combine_clock_mhz", meta.combine_clock_mhz}};
 }
 
 Meta read_meta(const JsonReader& stored) {
@@ -87,6 +95,13 @@ Meta read_meta(const JsonReader& stored) {
   meta.command = stored.at("command").as_string();
   meta.commit = stored.at("commit").as_string();
   meta.chosen = stored.at("chosen").as_string();
+  if (stored.has("clocks")) {  // files of earlier programs end here
+    meta.clocks = stored.at("clocks").as_string();
+    meta.unrecorded_us = stored.at("unrecorded_us").as_number();
+    meta.recorded_us = stored.at("recorded_us").as_number();
+    meta.dispatch_clock_mhz = stored.at("dispatch_clock_mhz").as_number();
+    meta.combine_clock_mhz = stored.at("combine_clock_mhz").as_number();
+  }
   return meta;
 }
 

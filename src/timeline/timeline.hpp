@@ -40,6 +40,13 @@ struct Meta {
   std::string command;        // what made it
   std::string commit;
   std::string chosen;  // which iteration this is, and how it was chosen
+
+  // Measured timelines; 0 or "" where it is not known.
+  std::string clocks;             // how the devices' clocks were aligned
+  double unrecorded_us = 0;       // median wall of iterations that write nothing down ...
+  double recorded_us = 0;         // ... and of those that do, taken in turns with them
+  double dispatch_clock_mhz = 0;  // SM clock during kernel 1 of this iteration, over all ranks
+  double combine_clock_mhz = 0;   // during kernel 2
   bool operator==(const Meta&) const = default;
 };
 

@@ -317,6 +317,20 @@ TEST_F(Jobs, ABlockPerJobIsOneLane) {
   EXPECT_EQ(decoded.of(Kind::elect, Stage::gemm_combine_push).size(), 1U);
 }
 
+// Both are read after the same barrier, by different warps.
+TEST_F(Jobs, APushDoesNotBeginBeforeItsSumHasEnded) {
+  tape.write(Family::combine_jobs, 0, kFront, 12'050, Point::sum_begin, 0);
+  tape.write(Family::combine_jobs, 0, kFront, 12'090, Point::summed, 0);
+  tape.write(Family::combine_jobs, 0, kPusher, 12'058, Point::push_issued, 0);
+  tape.write(Family::combine_jobs, 0, kPusher, 12'120, Point::pushed, 0);
+  tape.write(Family::combine_jobs, 0, kPusher, 12'130, Point::push_counted, 0);
+  const Decoded decoded = decode(tape.read(0));
+  const auto pushes = decoded.of(Kind::push, Stage::gemm_combine_push);
+  ASSERT_EQ(pushes.size(), 1U);
+  EXPECT_EQ(pushes[0].begin_ns, 12'090);
+  EXPECT_EQ(pushes[0].end_ns, 12'120);
+}
+
 // Its threads wait for all senders at once.
 TEST(DecodeReduce, TheWaitIsCutWhereSendersAreSeen) {
   RecordedWork work = small_work();

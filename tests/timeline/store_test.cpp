@@ -66,6 +66,11 @@ TEST_F(Store, ReturnsWhatWasSaved) {
   timeline.meta.provenance = Provenance::measured;
   timeline.meta.clock_bound_ns = 0.1 + 0.2;
   timeline.meta.dropped = 1234567890123;
+  timeline.meta.clocks = "clocks of 2 devices";
+  timeline.meta.unrecorded_us = 812.25;
+  timeline.meta.recorded_us = 1.0 / 3;
+  timeline.meta.dispatch_clock_mhz = 1755.5;
+  timeline.meta.combine_clock_mhz = 1980;
   timeline.meta.command = "fusescope run \"x\"\n\t\\ \xc3\xa9";
   timeline.counters[0].value[1] = -1e-300;
   save_timeline(timeline, path("a.fst"));

@@ -15,6 +15,8 @@
 #include "engine/cuda/layer_runner.hpp"
 #include "engine/cuda/nccl_choice.hpp"
 #include "engine/cuda/plan.hpp"
+#include "engine/cuda/recorder.hpp"
+#include "timeline/collect/nvtx.hpp"
 
 namespace fusescope::engine::cuda {
 namespace {
@@ -60,6 +62,7 @@ class CudaEngine : public Engine {
   RunResult run(const RunRequest& request) override {
     const std::lock_guard lock(mutex_);
     refuse_illegal(request);
+    const timeline::NvtxRange range(timeline::RangeLevel::run, "run");
     RunResult result;
     result.provenance = timeline::Provenance::measured;
     result.source = source(request.problem->shape);
@@ -72,6 +75,9 @@ class CudaEngine : public Engine {
       runner.use_nccl(chosen.nccl);
       result.relative_error = check_outputs(runner, request);
       result.samples = take_samples(runner, request);
+      if (request.timeline) {
+        record(runner, request, result);
+      }
       if (request.phases) {
         result.phases = time_phases(runner, result.gpus);
       }
@@ -134,6 +140,7 @@ class CudaEngine : public Engine {
   // takes waits away and computes nothing that could be checked; the full layer in its place also
   // leaves the tables and rows that the study then runs on.
   static double check_outputs(LayerRunner& runner, const RunRequest& request) {
+    const timeline::NvtxRange range(timeline::RangeLevel::check, "outputs");
     const Config checked = checked_config(request.config);
     runner.configure(checked);
     runner.memory().poison();
@@ -150,6 +157,20 @@ class CudaEngine : public Engine {
       runner.configure(request.config);
     }
     return error;
+  }
+
+  static void record(LayerRunner& runner, const RunRequest& request, RunResult& result) {
+    result.why_no_timeline = why_not_recorded(request.config);
+    if (result.why_no_timeline.empty()) {
+      RecorderOptions options;
+      options.choice = request.iteration;
+      options.counters = request.counters;
+      RecordedTimeline recorded =
+          record_timeline(runner, *request.problem, request.config, options);
+      result.timeline = std::move(recorded.timeline);
+      result.timeline->meta.command = request.command;
+      result.why_no_counters = std::move(recorded.why_no_counters);
+    }
   }
 
   static std::vector<PhaseSpan> time_phases(LayerRunner& runner, const std::vector<int>& gpus) {

@@ -152,10 +152,14 @@ void Iteration::serial() const {
 }
 
 void Iteration::exchange_and_schedule() const {
-  in_parts([&](int rank, Part part) {
-    kernels::launch_ids_exchange(plan(rank).layer, part, lane_.main.get());
-  });
-  mark(Kind::ids_exchange);
+  {
+    const auto range = step("ids exchange");
+    in_parts([&](int rank, Part part) {
+      kernels::launch_ids_exchange(plan(rank).layer, part, lane_.main.get());
+    });
+    mark(Kind::ids_exchange);
+  }
+  const auto range = step("schedule build");
   build_schedule();
   mark(Kind::schedule_build);
 }
@@ -193,6 +197,7 @@ void Iteration::build_schedule_on_host(int rank) const {
 }
 
 void Iteration::barrier(BarrierPoint point) const {
+  const auto range = step("barrier");
   in_parts([&](int rank, Part part) {
     kernels::launch_device_barrier(plan(rank).layer, point, part, lane_.main.get());
   });
@@ -200,6 +205,7 @@ void Iteration::barrier(BarrierPoint point) const {
 }
 
 void Iteration::copy_in() const {
+  const auto range = step("copy-in");
   each([&](int rank) { kernels::launch_copy_in(plan(rank).layer, lane_.main.get()); });
   mark(Kind::copy_in);
 }
@@ -211,6 +217,7 @@ void Iteration::copy_in_between_barriers() const {
 }
 
 void Iteration::dispatch_gemm() const {
+  const auto range = step("dispatch_gemm");
   each([&](int rank) {
     const RankPlan& p = plan(rank);
     kernels::launch_dispatch_gemm(p.dispatch, p.dispatch_variant, p.dispatch_blocks,
@@ -220,11 +227,13 @@ void Iteration::dispatch_gemm() const {
 }
 
 void Iteration::activation() const {
+  const auto range = step("activation");
   each([&](int rank) { kernels::launch_activation(plan(rank).layer, lane_.main.get()); });
   mark(Kind::activation);
 }
 
 void Iteration::gemm_combine_push() const {
+  const auto range = step("gemm_combine_push");
   each([&](int rank) {
     const RankPlan& p = plan(rank);
     const bool per_job = p.combine.announces_residency;
@@ -246,6 +255,7 @@ void Iteration::gemm_combine_push() const {
 }
 
 void Iteration::final_reduce() const {
+  const auto range = step("final reduce");
   each([&](int rank) { kernels::launch_final_reduce(plan(rank).reduce, lane_.main.get()); });
   mark(Kind::final_reduce);
 }
@@ -262,6 +272,7 @@ void Iteration::combine_rows(int rank) const {
 
 // This rank's own rows are in place: copy-in writes them there.
 void Iteration::all_gather(int rank) const {
+  const auto range = step("all-gather");
   const kernels::LayerArgs& a = plan(rank).layer;
   const std::int64_t plane = static_cast<std::int64_t>(a.tokens_per_rank) * a.hidden;
   pace(plan(rank));
@@ -281,6 +292,7 @@ void Iteration::all_gather(int rank) const {
 
 // NCCL writes the output. Else this rank's own plane is in place: combine writes it there.
 void Iteration::reduce_scatter(int rank) const {
+  const auto range = step("reduce-scatter");
   const kernels::LayerArgs& a = plan(rank).layer;
   const std::int64_t plane = static_cast<std::int64_t>(a.tokens_per_rank) * a.hidden;
   pace(plan(rank));
@@ -313,6 +325,11 @@ void Iteration::mark(Kind kind) const {
   if (marks_ != nullptr) {
     marks_->mark(kind, lane_.main.get());
   }
+}
+
+// What the host does for a step: its launches or, once per graph, their capture.
+timeline::NvtxRange Iteration::step(const char* name) const {
+  return {timeline::RangeLevel::step, name, lane_.device};
 }
 
 void Iteration::fork_branch() const {

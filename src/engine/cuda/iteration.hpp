@@ -17,6 +17,7 @@
 #include "engine/cuda/start_line.hpp"
 #include "kernels/device_barrier.hpp"
 #include "layer/config.hpp"
+#include "timeline/collect/nvtx.hpp"
 
 namespace fusescope::engine::cuda {
 
@@ -65,6 +66,7 @@ class Iteration {
   void reduce_scatter(int rank) const;
   void pace(const RankPlan& plan) const;
   void mark(timeline::Kind kind) const;
+  timeline::NvtxRange step(const char* name) const;
   void join_branch() const;
   void fork_branch() const;
 

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "engine/cuda/staged_runs.hpp"
 #include "engine/cuda/verifier.hpp"
+#include "timeline/collect/nvtx.hpp"
 
 namespace fusescope::engine::cuda {
 namespace {
@@ -82,6 +83,11 @@ LayerRunner::~LayerRunner() = default;
 
 void LayerRunner::configure(const Config& config, const Faults& faults) {
   config_ = config;
+  for (DeviceRun& run : runs_) {
+    run.recorded_graph.reset();
+  }
+  recorded_plans_.clear();
+  records_.reset();
   plans_.clear();
   for (int r = 0; r < memory_.ranks(); ++r) {
     plans_.push_back(make_plan(memory_, r, config, devices_.front().sms, faults));
@@ -107,13 +113,30 @@ void LayerRunner::build_graphs() {
   threads_->run([this](int i) {
     DeviceRun& run = runs_[static_cast<std::size_t>(i)];
     run.graph.reset();
-    capture(run, &Iteration::enqueue_preparation);
-    capture(run, &Iteration::enqueue_start_line);
-    kernels::GraphExec graph = capture(run, &Iteration::enqueue);
-    if (config_.graph) {
-      FUSESCOPE_CUDA(cudaGraphUpload(graph.get(), run.lane.main.get()));
-      run.graph = std::move(graph);
-    }
+    capture(run, plans_, &Iteration::enqueue_preparation);
+    capture(run, plans_, &Iteration::enqueue_start_line);
+    keep_graph(run, &DeviceRun::graph, capture(run, plans_, &Iteration::enqueue));
+  });
+}
+
+void LayerRunner::keep_graph(DeviceRun& run, kernels::GraphExec DeviceRun::*graph,
+                             kernels::GraphExec captured) {
+  if (config_.graph) {
+    FUSESCOPE_CUDA(cudaGraphUpload(captured.get(), run.lane.main.get()));
+    run.*graph = std::move(captured);
+  }
+}
+
+void LayerRunner::prepare_records(int most_per_writer) {
+  for (DeviceRun& run : runs_) {
+    run.recorded_graph.reset();  // writes into the buffers that there are
+  }
+  records_.reset();
+  recorded_plans_ = plans_;
+  records_ = std::make_unique<RecordMemory>(memory_, recorded_plans_, most_per_writer);
+  threads_->run([this](int i) {
+    DeviceRun& run = runs_[static_cast<std::size_t>(i)];
+    keep_graph(run, &DeviceRun::recorded_graph, capture(run, recorded_plans_, &Iteration::enqueue));
   });
 }
 
@@ -138,8 +161,9 @@ std::vector<std::vector<PhaseTime>> LayerRunner::time_phases() {
   return phases;
 }
 
-kernels::GraphExec LayerRunner::capture(DeviceRun& run, void (Iteration::*step)() const) const {
-  const Iteration iteration(memory_, config_, plans_, run.lane, marked_ ? &run.marks : nullptr);
+kernels::GraphExec LayerRunner::capture(DeviceRun& run, const std::vector<RankPlan>& plans,
+                                        void (Iteration::*step)() const) const {
+  const Iteration iteration(memory_, config_, plans, run.lane, marked_ ? &run.marks : nullptr);
   cudaStream_t stream = run.lane.main.get();
   FUSESCOPE_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   cudaGraph_t captured = nullptr;
@@ -161,12 +185,19 @@ kernels::GraphExec LayerRunner::capture(DeviceRun& run, void (Iteration::*step)(
 // `in_step`: of the launch threads. None enqueues its iteration before all have enqueued their start lines:
 // a launch may block until the stream has room, inside the driver, where it keeps other threads from
 // launching; and the room comes only when the peers reach the start line.
-void LayerRunner::launch(DeviceRun& run, std::barrier<>& in_step) {
+void LayerRunner::launch(DeviceRun& run, const Form& form, std::barrier<>& in_step) {
+  const timeline::NvtxRange range(timeline::RangeLevel::iteration,
+                                  form.recorded ? "recorded iteration" : "iteration", iterations_);
   cudaStream_t stream = run.lane.main.get();
   const bool held = run.lane.ranks.size() <= StartLine::kMostRanksHeld;
   {
     const Leave leave{in_step};
-    const Iteration iteration(memory_, config_, plans_, run.lane, nullptr);
+    if (form.recorded) {
+      for (const int rank : run.lane.ranks) {
+        records_->enqueue_clear(rank, stream);
+      }
+    }
+    const Iteration iteration(memory_, config_, form.plans, run.lane, nullptr);
     iteration.enqueue_preparation();
     iteration.enqueue_start_line();
     FUSESCOPE_CUDA(cudaEventRecord(run.begin.get(), stream));
@@ -175,7 +206,7 @@ void LayerRunner::launch(DeviceRun& run, std::barrier<>& in_step) {
     }
     in_step.arrive_and_wait();
   }
-  launch_iteration(run);
+  launch_iteration(run, form);
   FUSESCOPE_CUDA(cudaEventRecord(run.end.get(), stream));
   if (held) {
     run.lane.start.release();
@@ -183,11 +214,11 @@ void LayerRunner::launch(DeviceRun& run, std::barrier<>& in_step) {
   await(run, 1);
 }
 
-void LayerRunner::launch_iteration(DeviceRun& run) {
-  if (run.graph) {
-    FUSESCOPE_CUDA(cudaGraphLaunch(run.graph.get(), run.lane.main.get()));
+void LayerRunner::launch_iteration(DeviceRun& run, const Form& form) {
+  if (run.*form.graph) {
+    FUSESCOPE_CUDA(cudaGraphLaunch((run.*form.graph).get(), run.lane.main.get()));
   } else {
-    Iteration(memory_, config_, plans_, run.lane, marked_ ? &run.marks : nullptr).enqueue();
+    Iteration(memory_, config_, form.plans, run.lane, marked_ ? &run.marks : nullptr).enqueue();
   }
 }
 
@@ -216,8 +247,17 @@ void LayerRunner::await(DeviceRun& run, int iterations) {
 }
 
 Sample LayerRunner::run_once() {
+  return run(plain());
+}
+
+Sample LayerRunner::run_recorded() {
+  return run(recorded());
+}
+
+Sample LayerRunner::run(const Form& form) {
   std::barrier<> in_step(lanes_taking_part());
-  on_lanes([&](DeviceRun& run) { launch(run, in_step); });
+  on_lanes([&](DeviceRun& run) { launch(run, form, in_step); });
+  ++iterations_;
   return read_sample();
 }
 
@@ -250,7 +290,7 @@ void LayerRunner::enqueue_staged(DeviceRun& run, const StagedRuns& staged, int i
   for (const int rank : run.lane.ranks) {
     staged.enqueue_feed(rank, iteration, stream);
   }
-  launch_iteration(run);
+  launch_iteration(run, plain());
   for (const int rank : run.lane.ranks) {
     staged.enqueue_keep(rank, iteration, stream);
   }

@@ -15,6 +15,7 @@
 #include "engine/cuda/launch_threads.hpp"
 #include "engine/cuda/layer_memory.hpp"
 #include "engine/cuda/plan.hpp"
+#include "engine/cuda/record_memory.hpp"
 #include "engine/engine.hpp"
 
 namespace fusescope::engine::cuda {
@@ -55,6 +56,13 @@ class LayerRunner {
   // configured study must be `full`.
   void run_back_to_back(const StagedRuns& staged);
 
+  // Buffers and kernels for run_recorded, of the configured config, which must be fused and no study;
+  // until the next `configure`. `most_per_writer`: see RecordMemory. Throws CudaError.
+  void prepare_records(int most_per_writer = 0);
+  // As run_once, by the kernels that write down what they do.
+  Sample run_recorded();
+  const RecordMemory& records() const { return *records_; }
+
   // The phases of one more iteration, by device in use, as the configured one runs them.
   std::vector<std::vector<PhaseTime>> time_phases();
 
@@ -70,6 +78,8 @@ class LayerRunner {
   std::uint64_t output_checksum();
 
   LayerMemory& memory() { return memory_; }
+  const RankPlan& plan(int rank) const { return plans_[static_cast<std::size_t>(rank)]; }
+  const std::vector<Device>& devices() const { return devices_; }  // those in use
 
  private:
   struct DeviceRun {
@@ -77,14 +87,28 @@ class LayerRunner {
     kernels::CudaEvent begin;
     kernels::CudaEvent end;
     kernels::GraphExec graph;
+    kernels::GraphExec recorded_graph;
     PhaseMarks marks;
   };
 
-  kernels::GraphExec capture(DeviceRun& run, void (Iteration::*step)() const) const;
+  // One of the two forms of an iteration: by kernels that write nothing down, and by those that do.
+  struct Form {
+    const std::vector<RankPlan>& plans;
+    kernels::GraphExec DeviceRun::*graph;
+    bool recorded;
+  };
+  Form plain() const { return {plans_, &DeviceRun::graph, false}; }
+  Form recorded() const { return {recorded_plans_, &DeviceRun::recorded_graph, true}; }
+
+  kernels::GraphExec capture(DeviceRun& run, const std::vector<RankPlan>& plans,
+                             void (Iteration::*step)() const) const;
   void build_graphs();
-  void launch(DeviceRun& run, std::barrier<>& in_step);
+  void keep_graph(DeviceRun& run, kernels::GraphExec DeviceRun::*graph,
+                  kernels::GraphExec captured);
+  Sample run(const Form& form);
+  void launch(DeviceRun& run, const Form& form, std::barrier<>& in_step);
   std::ptrdiff_t lanes_taking_part() const;
-  void launch_iteration(DeviceRun& run);
+  void launch_iteration(DeviceRun& run, const Form& form);
   void enqueue_staged(DeviceRun& run, const StagedRuns& staged, int iteration);
   void await(DeviceRun& run, int iterations);
   void on_lanes(const std::function<void(DeviceRun&)>& work);
@@ -99,8 +123,11 @@ class LayerRunner {
   LayerMemory memory_;
   Config config_;
   std::vector<RankPlan> plans_;  // by rank
-  std::vector<DeviceRun> runs_;  // by device in use
-  bool marked_ = false;          // iterations record the ends of their phases
+  std::unique_ptr<RecordMemory> records_;
+  std::vector<RankPlan> recorded_plans_;  // those that write into it
+  std::int64_t iterations_ = 0;           // run so far
+  std::vector<DeviceRun> runs_;           // by device in use
+  bool marked_ = false;                   // iterations record the ends of their phases
   std::unique_ptr<LaunchThreads> threads_;
   std::unique_ptr<Verifier> verifier_;
 };

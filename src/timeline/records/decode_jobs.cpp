@@ -1,6 +1,7 @@
 // Jobs of kernel 2: of each warpgroup, what its front and its pusher wrote down.
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -108,6 +109,15 @@ class JobGroup {
       add(job_lane(), wait ? Kind::ready_wait : Kind::sum, begin.ns, end.ns,
           {.token = end.a, .index = position(end.a)});
     }
+    if (!wait) {
+      summed_[end.a] = end.ns;
+    }
+  }
+
+  // The pusher goes on when all threads have summed, and may look at its clock before the front does.
+  std::int64_t push_begin(const Moment& issued) const {
+    const auto summed = summed_.find(issued.a);
+    return summed == summed_.end() ? issued.ns : std::max(issued.ns, summed->second);
   }
 
   // A push is complete after the next one has been issued: at most two are under way.
@@ -127,7 +137,7 @@ class JobGroup {
                                         [&](const auto& push) { return push.first.a == moment.a; });
         if (found != issued.end()) {
           lane = found->second;
-          add(lane, Kind::push, found->first.ns, moment.ns, job_arguments(moment.a));
+          add(lane, Kind::push, push_begin(found->first), moment.ns, job_arguments(moment.a));
           issued.erase(found);
           lose(pusher(), std::exchange(pushed, moment));
           continue;
@@ -172,6 +182,7 @@ class JobGroup {
   int group_;
   bool single_;
   int pushes_ = 0;
+  std::map<int, std::int64_t> summed_;  // by token: when its sum ended
 };
 
 }  // namespace

@@ -1,0 +1,76 @@
+#pragma once
+// Host side of kernel 2, for the files that instantiate it: with records and without, one each.
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "kernels/cooperative_launch.hpp"
+#include "kernels/gemm_combine_push.cuh"
+
+namespace fusescope::kernels {
+
+template <int Index, class Records>
+void launch_gemm_combine_push_variant(const GemmCombinePushArgs& args, int blocks,
+                                      cudaStream_t stream) {
+  constexpr GemmVariant V = kGemmVariants[Index];
+  // Jobs of compute blocks reuse the ring and the staging chunks; the control area behind them stays.
+  constexpr int kReusable = ring_bytes(V) + staged_bytes();
+  if (args.runs_jobs && job_bytes(args.layer.hidden) > kReusable) {
+    throw std::invalid_argument(
+        "gemm_combine_push: hidden size " + std::to_string(args.layer.hidden) + " needs " +
+        std::to_string(job_bytes(args.layer.hidden)) +
+        " bytes of shared memory for jobs, the GEMM leaves " + std::to_string(kReusable));
+  }
+  launch_cooperative(gemm_combine_push_kernel<Index, Records>, "gemm_combine_push", args, blocks,
+                     kGemmThreads, shared_bytes(V), stream);
+}
+
+using GemmCombinePushLauncher = void (*)(const GemmCombinePushArgs&, int, cudaStream_t);
+
+// Kernel 2 stores plain tiles: the other variants have no launcher.
+template <int Index, class Records>
+constexpr GemmCombinePushLauncher gemm_combine_push_launcher() {
+  constexpr GemmVariant V = kGemmVariants[Index];
+  if constexpr (V.epilogue == Epilogue::kStore && !(Records::kOn && V.deferred)) {
+    return &launch_gemm_combine_push_variant<Index, Records>;
+  } else {
+    return nullptr;
+  }
+}
+
+template <class Records, int... Index>
+constexpr auto gemm_combine_push_launchers(std::integer_sequence<int, Index...>) {
+  return std::array<GemmCombinePushLauncher, sizeof...(Index)>{
+      gemm_combine_push_launcher<Index, Records>()...};
+}
+
+template <class Records>
+inline constexpr auto kGemmCombinePushLaunchers = gemm_combine_push_launchers<Records>(
+    std::make_integer_sequence<int, static_cast<int>(kGemmVariants.size())>());
+
+template <class Records>
+__global__ void __launch_bounds__(kJobThreads, Records::kOn ? 3 : 0)
+    block_per_job_kernel(const __grid_constant__ GemmCombinePushArgs args) {
+  extern __shared__ __align__(128) unsigned char row[];
+  __shared__ std::int32_t mailbox;
+  const int job = static_cast<int>(blockIdx.x);
+  JobRunner<Records>(args.layer, args.combine, row, &mailbox, kFirstJobBarrier,
+                     {Family::combine_jobs, job, 0})
+      .run_one(job_token(args.layer, job));
+}
+
+template <class Records>
+void launch_block_per_job_form(const GemmCombinePushArgs& args, cudaStream_t branch) {
+  const int bytes = 2 * args.layer.hidden;  // one job, one buffer
+  FUSESCOPE_CUDA(cudaFuncSetAttribute(block_per_job_kernel<Records>,
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  block_per_job_kernel<Records><<<args.layer.tokens, kJobThreads, bytes, branch>>>(args);
+  FUSESCOPE_CUDA(cudaGetLastError());
+}
+
+// In gemm_combine_push_recorded.cu.
+GemmCombinePushLauncher recorded_gemm_combine_push_launcher(int variant);
+void launch_recorded_block_per_job(const GemmCombinePushArgs& args, cudaStream_t branch);
+
+}  // namespace fusescope::kernels

@@ -1,0 +1,344 @@
+#include "engine/cuda/recorder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/version.hpp"
+#include "engine/cuda/record_memory.hpp"
+#include "kernels/clock_ping.hpp"
+#include "timeline/collect/clock_alignment.hpp"
+
+namespace fusescope::engine::cuda {
+namespace {
+
+// Clocks of the two kernels, and what all ranks wrote down.
+struct Recorded {
+  int number = 0;
+  double wall_us = 0;
+  std::array<double, 2> clock_mhz{};
+  std::vector<RankTape> tapes;  // by rank; empty where this iteration cannot be the chosen one
+  std::vector<timeline::PmSamples> counters;  // by device in use, where they are sampled
+};
+
+// By device in use; none where a device has no counters for us.
+using Samplers = std::vector<std::unique_ptr<timeline::PmSampling>>;
+
+struct Turns {
+  std::vector<Recorded> recorded;
+  std::vector<double> unrecorded_us;
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+// Exchanges of every pair of devices in use, which must be idle.
+std::vector<timeline::ClockPings> ping_all(const std::vector<Device>& devices) {
+  std::vector<timeline::ClockPings> pairs;
+  for (std::size_t local = 0; local < devices.size(); ++local) {
+    for (std::size_t remote = local + 1; remote < devices.size(); ++remote) {
+      timeline::ClockPings pair;
+      pair.local = static_cast<int>(local);
+      pair.remote = static_cast<int>(remote);
+      pair.start = kernels::ping_clocks(devices[local].index, devices[remote].index);
+      pairs.push_back(std::move(pair));
+    }
+  }
+  return pairs;
+}
+
+Samplers make_samplers(const std::vector<Device>& devices, std::string& why_not) {
+  Samplers samplers;
+  for (const Device& device : devices) {
+    std::unique_ptr<timeline::PmSampling> sampler =
+        timeline::PmSampling::make(device.index, why_not);
+    if (sampler == nullptr) {
+      return {};
+    }
+    samplers.push_back(std::move(sampler));
+  }
+  return samplers;
+}
+
+double timer_step_ns(const std::vector<Device>& devices) {
+  std::uint64_t most = 0;
+  for (const Device& device : devices) {
+    most = std::max(most, kernels::measure_timer_step(device.index));
+  }
+  return static_cast<double>(most);
+}
+
+// Of the last iteration: cycles over time of a kernel, over all ranks.
+double clock_mhz(LayerRunner& runner, std::size_t kernel) {
+  double cycles = 0;
+  double ns = 0;
+  for (int r = 0; r < runner.memory().ranks(); ++r) {
+    const kernels::ClockStamp& stamp = runner.memory().rank(r).words->clock[kernel];
+    cycles += static_cast<double>(stamp.end_cycles - stamp.begin_cycles);
+    ns += static_cast<double>(stamp.end_ns - stamp.begin_ns);
+  }
+  return ns > 0 ? 1e3 * cycles / ns : 0;
+}
+
+// Which of the two goes first alternates, so that neither always follows the pause of the reading back.
+class TurnTaker {
+ public:
+  TurnTaker(LayerRunner& runner, const IterationChoice& choice, int iterations, Samplers& samplers)
+      : runner_(runner), choice_(choice), iterations_(iterations), samplers_(samplers) {}
+
+  Turns take() {
+    for (int number = 0; number < iterations_; ++number) {
+      if (number % 2 == 1) {
+        record(number);
+      }
+      turns_.unrecorded_us.push_back(runner_.run_once().wall_us);
+      if (number % 2 == 0) {
+        record(number);
+      }
+      read_back();
+    }
+    return std::move(turns_);
+  }
+
+ private:
+  void record(int number) {
+    Recorded recorded;
+    recorded.number = number;
+    for (const auto& sampler : samplers_) {
+      sampler->start();
+    }
+    recorded.wall_us = runner_.run_recorded().wall_us;
+    for (const auto& sampler : samplers_) {
+      recorded.counters.push_back(sampler->stop());
+    }
+    recorded.clock_mhz = {clock_mhz(runner_, 0), clock_mhz(runner_, 1)};
+    turns_.recorded.push_back(std::move(recorded));
+  }
+
+  void read_back() {
+    Recorded& last = turns_.recorded.back();
+    if (choice_.pick == IterationChoice::Pick::number && last.number != choice_.number) {
+      return;
+    }
+    if (choice_.pick == IterationChoice::Pick::slowest) {
+      for (Recorded& other : turns_.recorded) {
+        if (other.number != last.number && other.wall_us >= last.wall_us) {
+          return;
+        }
+      }
+      for (Recorded& other : turns_.recorded) {
+        other.tapes.clear();
+      }
+    }
+    for (int r = 0; r < runner_.memory().ranks(); ++r) {
+      last.tapes.push_back(runner_.records().read(r));
+    }
+  }
+
+  LayerRunner& runner_;
+  const IterationChoice& choice_;
+  int iterations_;
+  Samplers& samplers_;
+  Turns turns_;
+};
+
+std::vector<double> recorded_walls(const Turns& turns) {
+  std::vector<double> walls;
+  for (const Recorded& recorded : turns.recorded) {
+    walls.push_back(recorded.wall_us);
+  }
+  return walls;
+}
+
+const Recorded& chosen_of(const Turns& turns, const IterationChoice& choice) {
+  std::vector<const Recorded*> by_wall;
+  for (const Recorded& recorded : turns.recorded) {
+    by_wall.push_back(&recorded);
+  }
+  std::stable_sort(by_wall.begin(), by_wall.end(),
+                   [](const Recorded* a, const Recorded* b) { return a->wall_us < b->wall_us; });
+  switch (choice.pick) {
+    case IterationChoice::Pick::median:
+      return *by_wall[(by_wall.size() - 1) / 2];
+    case IterationChoice::Pick::slowest:
+      return **std::find_if(by_wall.begin(), by_wall.end(), [&](const Recorded* recorded) {
+        return recorded->wall_us == by_wall.back()->wall_us;
+      });
+    case IterationChoice::Pick::number:
+      break;
+  }
+  return turns.recorded[static_cast<std::size_t>(choice.number)];
+}
+
+std::string describe_choice(const Recorded& chosen, const Turns& turns,
+                            const IterationChoice& choice) {
+  std::string why = "as asked";
+  if (choice.pick == IterationChoice::Pick::median) {
+    why = "whose wall is the median";
+  } else if (choice.pick == IterationChoice::Pick::slowest) {
+    why = "the slowest";
+  }
+  return fmt::format("number {} (from 0) of {} recorded iterations, {}: {:.1f} us", chosen.number,
+                     turns.recorded.size(), why, chosen.wall_us);
+}
+
+void wire(LayerRunner& runner, timeline::Timeline& timeline, std::vector<ScheduleTables>& tables) {
+  const RankPlan& plan = runner.plan(0);
+  timeline::Wiring& wiring = timeline.wiring;
+  wiring.ranks = plan.layer.ranks;
+  wiring.tokens_per_rank = plan.layer.tokens_per_rank;
+  wiring.topk = plan.layer.topk;
+  wiring.n_tiles_1 = plan.dispatch.gemm.n_tiles;
+  wiring.n_tiles_2 = plan.combine.gemm.n_tiles;
+  wiring.watermark_chunks = plan.combine.combine.watermark_chunks;
+  for (int r = 0; r < runner.memory().ranks(); ++r) {
+    tables.push_back(runner.memory().read_tables(r));
+    std::vector<std::int32_t> row_blocks;
+    row_blocks.reserve(tables.back().slots.size());
+    for (const std::int32_t slot : tables.back().slots) {
+      row_blocks.push_back(slot / kRowBlock);
+    }
+    wiring.hit_row_block.push_back(std::move(row_blocks));
+    wiring.expert_of_row_block.push_back(experts_of_row_blocks(tables.back()));
+  }
+}
+
+std::vector<timeline::RankRecords> rank_records(LayerRunner& runner, const Recorded& chosen,
+                                                const std::vector<ScheduleTables>& tables,
+                                                const timeline::ClockAlignment& clocks) {
+  std::vector<timeline::RankRecords> ranks;
+  for (int r = 0; r < runner.memory().ranks(); ++r) {
+    const auto rank = static_cast<std::size_t>(r);
+    const RankPlan& plan = runner.plan(r);
+    const RankTape& tape = chosen.tapes.at(rank);
+    timeline::RankRecords records;
+    records.rank = r;
+    records.device = runner.memory().rank(r).device;
+    records.layout = runner.records().layout(r);
+    records.records = tape.records;
+    records.dropped = tape.dropped;
+    records.phases = tape.phases;
+    if (plan.combine.layer.job_order != nullptr) {
+      records.job_order = tables[rank].job_order;
+    }
+    records.fetches_first = plan.dispatch.fetches_first;
+    records.block_per_job = plan.combine.announces_residency;
+    const auto& devices = runner.devices();
+    const auto place = std::find_if(devices.begin(), devices.end(), [&](const Device& device) {
+      return device.index == records.device;
+    });
+    records.clock = clocks.devices.at(static_cast<std::size_t>(place - devices.begin()));
+    ranks.push_back(records);
+  }
+  return ranks;
+}
+
+// The first rank of each device gets its counters.
+void add_counters(LayerRunner& runner, const Recorded& chosen,
+                  const timeline::ClockAlignment& clocks, RecordedTimeline& result) {
+  for (std::size_t i = 0; i < chosen.counters.size(); ++i) {
+    const int device = runner.devices()[i].index;
+    int rank = 0;
+    while (runner.memory().rank(rank).device != device) {
+      ++rank;
+    }
+    const timeline::PmSamples& samples = chosen.counters[i];
+    const std::int64_t origin = result.report.origin_ns;
+    add_pm_counters(samples, rank, clocks.devices[i], origin, result.timeline);
+    result.link_bytes.push_back(
+        {device, link_bytes(samples, clocks.devices[i], origin, result.timeline)});
+  }
+}
+
+// The tapes of a median are kept until all walls are known: not more of them than that.
+int iterations_to_record(const RecorderOptions& options, std::size_t bytes) {
+  constexpr std::size_t kMostHeldBytes = std::size_t{2} << 30;
+  constexpr std::size_t kLeast = 3;
+  const auto wanted = static_cast<std::size_t>(std::max(options.iterations, 1));
+  if (options.choice.pick != IterationChoice::Pick::median) {
+    return static_cast<int>(wanted);
+  }
+  const std::size_t held = std::max(kLeast, kMostHeldBytes / std::max<std::size_t>(bytes, 1));
+  return static_cast<int>(std::min(wanted, held));
+}
+
+}  // namespace
+
+std::string why_not_recorded(const Config& config) {
+  if (config.form == LayerForm::serial) {
+    return "the kernels of the serial layer do not record";
+  }
+  if (config.study != Study::full) {
+    return "a study leaves out what the records of a layer are tied together by";
+  }
+  return "";
+}
+
+RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, const Config& config,
+                                 const RecorderOptions& options) {
+  const bool by_number = options.choice.pick == IterationChoice::Pick::number;
+  if (by_number && options.choice.number >= options.iterations) {
+    throw InputError({"", "iteration",
+                      fmt::format("{} is not among the {} that are recorded, counted from 0",
+                                  options.choice.number, options.iterations),
+                      fmt::format("0 to {}, median or slowest", options.iterations - 1)});
+  }
+  runner.prepare_records(options.most_per_writer);
+  RecordedTimeline result;
+  result.buffer_bytes = runner.records().bytes();
+  runner.run_recorded();
+  const std::uint64_t recorded_bits = runner.output_checksum();
+  runner.run_once();
+  if (runner.output_checksum() != recorded_bits) {
+    throw CheckFailure("outputs change when records are written (" + describe(config) + ")",
+                       CheckFailure::Kind::wrong_output);
+  }
+
+  const double step_ns = timer_step_ns(runner.devices());
+  std::vector<timeline::ClockPings> pings = ping_all(runner.devices());
+  Samplers samplers;
+  if (options.counters) {
+    samplers = make_samplers(runner.devices(), result.why_no_counters);
+  }
+  const int iterations = iterations_to_record(options, result.buffer_bytes);
+  const Turns turns = TurnTaker(runner, options.choice, iterations, samplers).take();
+  std::vector<timeline::ClockPings> pings_after = ping_all(runner.devices());
+  for (std::size_t pair = 0; pair < pings.size(); ++pair) {
+    pings[pair].end = std::move(pings_after[pair].start);
+  }
+  const timeline::ClockAlignment clocks =
+      align_clocks(static_cast<int>(runner.devices().size()), pings, step_ns);
+
+  const Recorded& chosen = chosen_of(turns, options.choice);
+  timeline::Timeline& timeline = result.timeline;
+  std::vector<ScheduleTables> tables;
+  wire(runner, timeline, tables);
+  result.report = decode_records(rank_records(runner, chosen, tables, clocks), timeline);
+  add_counters(runner, chosen, clocks, result);
+
+  timeline::Meta& meta = timeline.meta;
+  meta.provenance = timeline::Provenance::measured;
+  meta.device = runner.devices().front().name;
+  meta.sms = runner.devices().front().sms;
+  meta.clock_bound_ns = clocks.bound_ns;
+  meta.problem = describe(problem);
+  meta.config = describe(config);
+  meta.commit = commit();
+  meta.chosen = describe_choice(chosen, turns, options.choice);
+  meta.clocks = describe(clocks);
+  meta.unrecorded_us = median(turns.unrecorded_us);
+  meta.recorded_us = median(recorded_walls(turns));
+  meta.dispatch_clock_mhz = chosen.clock_mhz[0];
+  meta.combine_clock_mhz = chosen.clock_mhz[1];
+  return result;
+}
+
+}  // namespace fusescope::engine::cuda
