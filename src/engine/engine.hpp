@@ -39,10 +39,10 @@ struct RunRequest {
   std::uint64_t seed = 1;
   int deadline_ms = 2000;  // cuda: of every wait on the device, 1 or more; sim: waits for nothing
   bool timeline = false;   // record iterations, and make a timeline of one
-  IterationChoice iteration;  // cuda: of which one
-  bool counters = false;      // cuda: sample the GPUs' own counters beside it
-  bool phases = false;        // cuda: time the phases of one more iteration
-  std::string command;        // recorded as the timeline's origin
+  IterationChoice iteration = {};  // cuda: of which one
+  bool counters = false;           // cuda: sample the GPUs' own counters beside it
+  bool phases = false;             // cuda: time the phases of one more iteration
+  std::string command;             // recorded as the timeline's origin
 };
 
 // A phase of an iteration as one GPU's stream saw it, from the end of the phase before it.
