@@ -41,6 +41,12 @@ void attempt(Step step) {
   }
 }
 
+// However a launch thread's part ends, the others do not wait for it.
+struct Leave {
+  std::barrier<>& barrier;
+  ~Leave() { barrier.arrive_and_drop(); }
+};
+
 }  // namespace
 
 Runner::Runner(const Shape& shape, const std::vector<Device>& devices, Options options)
@@ -131,13 +137,20 @@ kernels::GraphExec Runner::capture(DeviceRun& run, void (Iteration::*step)() con
   return kernels::GraphExec(executable);
 }
 
-void Runner::launch(DeviceRun& run) {
+// `in_step`: of the launch threads. None enqueues its iteration before all have enqueued their start lines:
+// a launch may block until the stream has room, inside the driver, where it keeps other threads from
+// launching; and the room comes only when the peers reach the start line.
+void Runner::launch(DeviceRun& run, std::barrier<>& in_step) {
   cudaStream_t stream = run.lane.main.get();
-  Iteration(plans_, config_, run.lane).enqueue_start_line();
-  FUSESCOPE_CUDA(cudaEventRecord(run.begin.get(), stream));
-  const bool held = run.graph || run.lane.ranks.size() <= StartLine::kMostRanksHeld;
-  if (!held) {
-    run.lane.start.release();
+  const bool held = run.lane.ranks.size() <= StartLine::kMostRanksHeld;
+  {
+    const Leave leave{in_step};
+    Iteration(plans_, config_, run.lane).enqueue_start_line();
+    FUSESCOPE_CUDA(cudaEventRecord(run.begin.get(), stream));
+    if (!held) {
+      run.lane.start.release();
+    }
+    in_step.arrive_and_wait();
   }
   launch_iteration(run);
   FUSESCOPE_CUDA(cudaEventRecord(run.end.get(), stream));
@@ -180,21 +193,21 @@ void Runner::await(DeviceRun& run, int iterations) {
 }
 
 Sample Runner::run_once() {
-  on_lanes([this](DeviceRun& run) { launch(run); });
+  std::barrier<> in_step(lanes_taking_part());
+  on_lanes([&](DeviceRun& run) { launch(run, in_step); });
   return read_sample();
+}
+
+std::ptrdiff_t Runner::lanes_taking_part() const {
+  return std::count_if(runs_.begin(), runs_.end(),
+                       [](const DeviceRun& run) { return !run.lane.ranks.empty(); });
 }
 
 // The launch threads keep in step with each other, not with the devices: a launch may block until a full
 // queue has room again, and whatever it holds meanwhile, what the queue's head waits for has been
 // enqueued by the other threads before.
 void Runner::run_back_to_back(const Staged& staged) {
-  const auto taking_part = std::count_if(
-      runs_.begin(), runs_.end(), [](const DeviceRun& run) { return !run.lane.ranks.empty(); });
-  std::barrier<> in_step(taking_part);
-  struct Leave {  // however a thread's part ends, the others do not wait for it
-    std::barrier<>& barrier;
-    ~Leave() { barrier.arrive_and_drop(); }
-  };
+  std::barrier<> in_step(lanes_taking_part());
   on_lanes([&](DeviceRun& run) {
     cudaStream_t stream = run.lane.main.get();
     {

@@ -1,6 +1,8 @@
 #pragma once
 // One projection on its devices: runs iterations of any config, checks their outputs, times them.
 
+#include <barrier>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -62,7 +64,8 @@ class Runner {
   kernels::GraphExec capture(DeviceRun& run, void (Iteration::*step)() const) const;
   void build_graphs();
   void arrange_inputs();
-  void launch(DeviceRun& run);
+  void launch(DeviceRun& run, std::barrier<>& in_step);
+  std::ptrdiff_t lanes_taking_part() const;
   void launch_iteration(DeviceRun& run);
   void await(DeviceRun& run, int iterations);
   void on_lanes(const std::function<void(DeviceRun&)>& work);
