@@ -8,6 +8,8 @@
 # Parts (default: all of them, in this order):
 #   one         all GPU tests that one device is enough for
 #   two         the tests of two devices; skipped where there is one
+#   third       both of that for the third kernel, GEMM + reduce-scatter
+#   third_sanitized   all the tools below on the third kernel
 #   program     fusescope itself, as a user runs it, on the devices that there are
 #   memcheck racecheck synccheck initcheck   that tool, one and two ranks on one device
 #
@@ -17,7 +19,7 @@
 set -u -o pipefail
 
 kPrograms=(cuda_engine_test layer_cuda_test gemm_test gemm_gate_test kernels_hold_test layer_timing
-           fusescope cli_gpu_test)
+           fusescope cli_gpu_test projection_test projection_timing)
 
 pack() {
   local build=$1 bin=$2
@@ -45,7 +47,7 @@ fi
 out=$1
 shift
 parts=("$@")
-[[ ${#parts[@]} == 0 ]] && parts=(one two program memcheck racecheck synccheck initcheck)
+[[ ${#parts[@]} == 0 ]] && parts=(one two third program memcheck racecheck synccheck initcheck third_sanitized)
 bin=${FUSESCOPE_BIN:-build/gpu-bin}
 mkdir -p "$out" || exit 2
 records=$out/records.jsonl
@@ -121,8 +123,8 @@ step() {
 
 # Suites of cuda_engine_test that have tests of such names: each is a step of its own, so that after a
 # crash the others still run.
-suites() { # FILTER
-  "$bin/cuda_engine_test" --gtest_list_tests --gtest_filter="$1" |
+suites() { # FILTER [PROGRAM]
+  "$bin/${2:-cuda_engine_test}" --gtest_list_tests --gtest_filter="$1" |
     sed -n 's|^\([A-Za-z0-9]*/\)\{0,1\}\([A-Za-z0-9]*\)\.$|\2|p'
 }
 
@@ -160,18 +162,47 @@ two() {
   done
 }
 
+third() {
+  local suite
+  export CUDA_VISIBLE_DEVICES=0
+  for suite in $(suites '-*TwoDevices*' projection_test); do
+    step "$suite" 120 "$bin/projection_test" --gtest_filter="$suite.*:*/$suite.*:-*TwoDevices*"
+  done
+  step "ReduceScatterSanitized, blocking launches" 120 env CUDA_LAUNCH_BLOCKING=1 \
+    "$bin/projection_test" --gtest_filter="*/ReduceScatterSanitized.*:-*TwoDevices*"
+  unset CUDA_VISIBLE_DEVICES
+  if ((gpus >= 2)); then
+    for suite in $(suites '*TwoDevices*' projection_test); do
+      step "$suite, two devices" 120 "$bin/projection_test" \
+        --gtest_filter="$suite.*TwoDevices*:*/$suite.*TwoDevices*"
+    done
+  else
+    echo "third: two devices skipped, there are $gpus GPUs"
+  fi
+}
+
+third_sanitized() {
+  local tool limit
+  for tool in memcheck racecheck synccheck initcheck; do
+    limit=150
+    [[ $tool == racecheck ]] && limit=240
+    sanitize "$tool" "$limit" projection_test ReduceScatterSanitized
+  done
+}
+
 program() {
   step "program" 300 "$bin/cli_gpu_test"
 }
 
-sanitize() { # TOOL SECONDS: for each test
-  local tool=$1 test tests=(OneRank TwoRanksOnOneDevice)
+sanitize() { # TOOL SECONDS [PROGRAM SUITE]: for each test
+  local tool=$1 program=${3:-cuda_engine_test} suite=${4:-Sanitized} test
+  local tests=(OneRank TwoRanksOnOneDevice)
   export CUDA_VISIBLE_DEVICES=0 FUSESCOPE_TEST_DEADLINE_S=300
   # Poisoned buffers count as initialised: initcheck also gets memory as it comes.
   [[ $tool == initcheck ]] && tests+=(FreshMemory)
   for test in "${tests[@]}"; do
-    step "$tool, $test" "$2" compute-sanitizer --tool "$tool" --error-exitcode 99 \
-      --print-limit 20 "$bin/cuda_engine_test" --gtest_filter="*/Sanitized.$test/*"
+    step "$tool, $suite.$test" "$2" compute-sanitizer --tool "$tool" --error-exitcode 99 \
+      --print-limit 20 "$bin/$program" --gtest_filter="*/$suite.$test/*"
   done
   unset CUDA_VISIBLE_DEVICES FUSESCOPE_TEST_DEADLINE_S
 }
@@ -180,6 +211,7 @@ for part in "${parts[@]}"; do
   case $part in
     one) one ;;
     two) two ;;
+    third | third_sanitized) "$part" ;;
     program) program ;;
     memcheck | synccheck | initcheck) sanitize "$part" 150 ;;
     racecheck) sanitize racecheck 240 ;;
