@@ -5,39 +5,35 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "timeline/flows.hpp"
+#include "timeline/json_entries.hpp"
 #include "timeline/labels.hpp"
 #include "timeline/writers.hpp"
 
 namespace fusescope::timeline {
 namespace {
 
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 class ChromeWriter {
  public:
   ChromeWriter(const Timeline& timeline, std::ostream& out)
       : timeline_(timeline),
-        out_(out),
+        json_(out),
         dependencies_(timeline),
         origin_(origin_ns(timeline)),
         tids_(timeline.tracks.size()) {}
 
   void write() {
-    buffer_ = "{\"displayTimeUnit\":\"ns\",\"otherData\":{";
+    json_.text("{\"displayTimeUnit\":\"ns\",\"otherData\":{");
     std::string_view comma;
     for (const auto& [key, value] : provenance_of(timeline_)) {
-      add("{}{}:{}", comma, quoted(key), quoted(value));
+      json_.add("{}{}:{}", comma, quoted_json(key), quoted_json(value));
       comma = ",";
     }
-    buffer_ += "},\n\"traceEvents\":[";
+    json_.text("},\n\"traceEvents\":[");
     write_rows();
     for (std::uint32_t track : reading_order(timeline_)) {
       const auto range = dependencies_.events_of_track(track);
@@ -47,29 +43,11 @@ class ChromeWriter {
     }
     write_flows();
     write_counters();
-    buffer_ += "\n]}\n";
-    flush(0);
+    json_.text("\n]}\n");
+    json_.flush();
   }
 
  private:
-  template <typename... Args>
-  void add(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
-  }
-
-  void flush(std::size_t keep) {
-    if (buffer_.size() > keep) {
-      out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-      buffer_.clear();
-    }
-  }
-
-  void next_entry() {
-    flush(1 << 16);
-    buffer_ += first_ ? "\n" : ",\n";
-    first_ = false;
-  }
-
   // "12.345": microseconds.
   static std::string us(std::uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
   static std::uint64_t between(std::int64_t begin_ns, std::int64_t end_ns) {
@@ -78,8 +56,9 @@ class ChromeWriter {
   std::string at(std::int64_t time_ns) const { return us(between(origin_, time_ns)); }
 
   void metadata(std::string_view what, int pid, int tid, const std::string& argument) {
-    next_entry();
-    add(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{{}}}}})", what, pid, tid, argument);
+    json_.next();
+    json_.add(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{{}}}}})", what, pid, tid,
+              argument);
   }
 
   void write_rows() {
@@ -90,11 +69,11 @@ class ChromeWriter {
       if (track.rank != rank) {
         rank = track.rank;
         tid = 0;
-        metadata("process_name", rank, 0, "\"name\":" + quoted(process_name(timeline_, rank)));
+        metadata("process_name", rank, 0, "\"name\":" + quoted_json(process_name(timeline_, rank)));
         metadata("process_sort_index", rank, 0, fmt::format("\"sort_index\":{}", rank));
       }
       tids_[index] = tid;
-      metadata("thread_name", rank, tid, "\"name\":" + quoted(thread_name(track)));
+      metadata("thread_name", rank, tid, "\"name\":" + quoted_json(thread_name(track)));
       metadata("thread_sort_index", rank, tid, fmt::format("\"sort_index\":{}", tid));
       ++tid;
     }
@@ -102,16 +81,16 @@ class ChromeWriter {
 
   void write_slice(Dependencies::EventId id) {
     const Event& event = dependencies_.event(id);
-    next_entry();
-    add(R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{)",
-        name(event.kind), category(event.kind), timeline_.tracks[event.track].rank,
-        tids_[event.track], at(event.begin_ns), us(between(event.begin_ns, event.end_ns)));
+    json_.next();
+    json_.add(R"({{"ph":"X","name":"{}","cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{)",
+              name(event.kind), category(event.kind), timeline_.tracks[event.track].rank,
+              tids_[event.track], at(event.begin_ns), us(between(event.begin_ns, event.end_ns)));
     std::string_view comma;
     for (const Annotation& annotation : annotate(dependencies_, id)) {
-      add("{}\"{}\":{}", comma, annotation.name, annotation.value);
+      json_.add("{}\"{}\":{}", comma, annotation.name, annotation.value);
       comma = ",";
     }
-    buffer_ += "}}";
+    json_.text("}}");
   }
 
   // A flow event belongs to the slice that encloses its time, so the end of a slice is its last
@@ -128,8 +107,9 @@ class ChromeWriter {
       for (std::size_t i = 0; i < flow.steps.size(); ++i) {
         const Event& event = dependencies_.event(flow.steps[i].event);
         const std::string_view phase = i == 0 ? "s" : i + 1 == flow.steps.size() ? "f" : "t";
-        next_entry();
-        add(R"({{"ph":"{}","bp":"e","name":"{}","cat":"flow","id":{},"pid":{},"tid":{},"ts":{}}})",
+        json_.next();
+        json_.add(
+            R"({{"ph":"{}","bp":"e","name":"{}","cat":"flow","id":{},"pid":{},"tid":{},"ts":{}}})",
             phase, flow.name, id, timeline_.tracks[event.track].rank, tids_[event.track],
             at(time(flow.steps[i])));
       }
@@ -138,23 +118,22 @@ class ChromeWriter {
 
   void write_counters() {
     for (const Counter& counter : timeline_.counters) {
-      const std::string title = quoted(counter.name);
-      const std::string unit = quoted(counter.unit.empty() ? "value" : counter.unit);
+      const std::string title = quoted_json(counter.name);
+      const std::string unit = quoted_json(counter.unit.empty() ? "value" : counter.unit);
       for (std::size_t i = 0; i < counter.time_ns.size(); ++i) {
-        next_entry();
-        add(R"({{"ph":"C","name":{},"pid":{},"ts":{},"args":{{{}:{}}}}})", title, counter.rank,
-            at(counter.time_ns[i]), unit, nlohmann::json(counter.value[i]).dump());
+        json_.next();
+        json_.add(R"({{"ph":"C","name":{},"pid":{},"ts":{},"args":{{{}:{}}}}})", title,
+                  counter.rank, at(counter.time_ns[i]), unit,
+                  nlohmann::json(counter.value[i]).dump());
       }
     }
   }
 
   const Timeline& timeline_;
-  std::ostream& out_;
+  JsonEntries json_;
   Dependencies dependencies_;
   std::int64_t origin_;
   std::vector<int> tids_;
-  std::string buffer_;
-  bool first_ = true;
 };
 
 }  // namespace

@@ -8,13 +8,13 @@
 #include <stdexcept>
 
 #include "base/error.hpp"
+#include "timeline/inflate.hpp"
 
 namespace fusescope::timeline {
 namespace {
 
 constexpr int kGzipWindow = 15 + 16;  // zlib's largest window, gzip framing
 constexpr std::size_t kMostContent = std::size_t{1} << 30;
-constexpr std::size_t kChunk = std::size_t{1} << 30;  // zlib counts in 32 bits
 
 Bytef* as_input(std::string_view bytes) {
   // zlib's next_in is not const, but it is only read.
@@ -47,42 +47,37 @@ std::string gzip(std::string_view content) {
 }
 
 std::string gunzip(std::string_view bytes, const std::string& file) {
-  z_stream stream{};
-  if (inflateInit2(&stream, kGzipWindow) != Z_OK) {
-    throw std::bad_alloc();
-  }
-  const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, inflateEnd);
-  const std::string_view given = bytes.substr(0, kChunk);
-  stream.next_in = as_input(given);
-  stream.avail_in = static_cast<uInt>(given.size());
+  Inflater inflater;
   std::string content;
-  const auto place = [&] { return "byte " + std::to_string(stream.total_in); };
-  for (int status = Z_OK; status != Z_STREAM_END;) {
+  std::size_t taken = 0;
+  const auto place = [&] { return "byte " + std::to_string(taken); };
+  for (auto state = Inflater::State::going; state != Inflater::State::ended;) {
     if (content.size() >= kMostContent) {
       throw InputError(
           {file, place(), "unpacks to more than 1 GiB", "a timeline of one iteration"});
     }
     const std::size_t filled = content.size();
     content.resize(std::max<std::size_t>(filled * 2, std::size_t{1} << 16));
-    stream.next_out = reinterpret_cast<Bytef*>(content.data() + filled);
-    stream.avail_out = static_cast<uInt>(content.size() - filled);
-    status = inflate(&stream, Z_NO_FLUSH);
-    content.resize(content.size() - stream.avail_out);
-    if (status == Z_BUF_ERROR || (status == Z_OK && stream.avail_out != 0)) {
+    const std::size_t room = content.size() - filled;
+    const Inflater::Step step =
+        inflater.step(bytes.data() + taken, bytes.size() - taken, content.data() + filled, room);
+    taken += step.taken;
+    content.resize(filled + step.made);
+    state = step.state;
+    if (state == Inflater::State::corrupt) {
+      throw InputError(
+          {file, place(), "is corrupt: " + inflater.message(), "gzip data as it was written"});
+    }
+    if (state == Inflater::State::going && taken == bytes.size() && step.made < room) {
       throw InputError(
           {file, place(), "is truncated: the compressed data does not end", "a whole file"});
     }
-    if (status != Z_OK && status != Z_STREAM_END) {
-      throw InputError({file, place(),
-                        std::string("is corrupt: ") + (stream.msg == nullptr ? "" : stream.msg),
-                        "gzip data as it was written"});
-    }
   }
-  if (stream.avail_in != 0) {
-    throw InputError(
-        {file, place(),
-         "has " + std::to_string(stream.avail_in) + " bytes after the end of the compressed data",
-         "a whole file and nothing else"});
+  if (taken != bytes.size()) {
+    throw InputError({file, place(),
+                      "has " + std::to_string(bytes.size() - taken) +
+                          " bytes after the end of the compressed data",
+                      "a whole file and nothing else"});
   }
   return content;
 }

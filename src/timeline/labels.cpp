@@ -6,6 +6,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "timeline/records/decode_records.hpp"
+
 namespace fusescope::timeline {
 namespace {
 
@@ -109,9 +111,27 @@ std::string process_name(const Timeline& timeline, int rank) {
          std::string(name(timeline.meta.provenance)) + ")";
 }
 
+std::string lane_purpose(const Track& track) {
+  const bool jobs = track.stage == Stage::gemm_combine_push;
+  if (track.role == Role::compute && track.lane == kEpilogueLane) {
+    return "epilogues";
+  }
+  if (jobs && track.lane >= kFirstFreeLane) {
+    const int lane = track.lane - kFirstFreeLane;
+    return fmt::format("{} of warpgroup {}", lane % kLanesPerJobGroup == 0 ? "jobs" : "pushes",
+                       lane / kLanesPerJobGroup);
+  }
+  if (track.role == Role::compute && track.lane >= kFirstFreeLane) {
+    return fmt::format("token slot {}", track.lane - kFirstFreeLane);
+  }
+  return "";
+}
+
 std::string thread_name(const Track& track) {
   const std::string text = describe(track);
-  return text.substr(text.find(' ', text.find(' ') + 1) + 1);  // without "rank 0 "
+  const std::string purpose = lane_purpose(track);
+  return text.substr(text.find(' ', text.find(' ') + 1) + 1) +  // without "rank 0 "
+         (purpose.empty() ? "" : " (" + purpose + ")");
 }
 
 std::vector<std::pair<std::string, std::string>> provenance_of(const Timeline& timeline) {

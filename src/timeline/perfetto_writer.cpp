@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <protozero/pbf_builder.hpp>
 #include <string>
 #include <vector>
 
 #include "timeline/flows.hpp"
 #include "timeline/labels.hpp"
-#include "timeline/perfetto_fields.hpp"
+#include "timeline/perfetto_packets.hpp"
 #include "timeline/writers.hpp"
 
 namespace fusescope::timeline {
@@ -18,9 +17,8 @@ namespace {
 
 namespace pf = perfetto;
 using EventId = Dependencies::EventId;
-using Packet = protozero::pbf_builder<pf::TracePacket>;
+using Packet = PerfettoPackets::Packet;
 
-constexpr std::uint32_t kSequence = 1;
 constexpr std::uint64_t kRootTrack = 0;
 constexpr std::uint64_t kRunTrack = 1;
 constexpr int kTidsPerProcess = 1'000'000;
@@ -50,10 +48,9 @@ class PerfettoWriter {
  public:
   PerfettoWriter(const Timeline& timeline, std::ostream& out)
       : timeline_(timeline),
-        out_(out),
         dependencies_(timeline),
         flows_(mark_flows(find_flows(dependencies_))),
-        origin_(origin_ns(timeline)),
+        packets_(out, origin_ns(timeline)),
         track_uuids_(timeline.tracks.size()) {}
 
   void write() {
@@ -68,32 +65,12 @@ class PerfettoWriter {
   }
 
  private:
-  std::uint64_t at(std::int64_t time_ns) const {
-    return static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(origin_);
-  }
-
-  // One packet: `fill` adds to it.
-  template <typename Fill>
-  void packet(Fill fill, std::uint32_t flags = pf::kNeedsIncrementalState) {
-    content_.clear();
-    Packet builder(content_);
-    builder.add_uint32(pf::TracePacket::trusted_packet_sequence_id, kSequence);
-    builder.add_uint32(pf::TracePacket::sequence_flags, flags);
-    fill(builder);
-    framed_.clear();
-    protozero::pbf_builder<pf::Trace> trace(framed_);
-    trace.add_message(pf::Trace::packet, content_);
-    out_.write(framed_.data(), static_cast<std::streamsize>(framed_.size()));
-  }
-
   template <typename Names>
   static void intern(protozero::pbf_builder<pf::InternedData>& data, pf::InternedData field,
                      const Names& names) {
     std::uint64_t iid = 1;
     for (const auto& name : names) {
-      protozero::pbf_builder<pf::InternedName> entry(data, field);
-      entry.add_uint64(pf::InternedName::iid, iid++);
-      entry.add_string(pf::InternedName::name, std::string(name));
+      add_name(data, field, iid++, std::string(name));
     }
   }
 
@@ -106,7 +83,7 @@ class PerfettoWriter {
         categories_.push_back(of_kind);
       }
     }
-    packet(
+    packets_.packet(
         [&](Packet& packet) {
           protozero::pbf_builder<pf::InternedData> data(packet, pf::TracePacket::interned_data);
           intern(data, pf::InternedData::event_categories, categories_);
@@ -123,7 +100,7 @@ class PerfettoWriter {
   }
 
   void write_attributes() {
-    packet([&](Packet& packet) {
+    packets_.packet([&](Packet& packet) {
       protozero::pbf_builder<pf::TraceAttributes> attributes(packet,
                                                              pf::TracePacket::trace_attributes);
       for (const auto& [key, value] : provenance_of(timeline_)) {
@@ -137,7 +114,7 @@ class PerfettoWriter {
 
   template <typename Fill>
   void descriptor(std::uint64_t uuid, std::int32_t order, Fill fill) {
-    packet([&](Packet& packet) {
+    packets_.packet([&](Packet& packet) {
       packet.add_uint64(pf::TracePacket::timestamp, 0);
       protozero::pbf_builder<pf::TrackDescriptor> track(packet, pf::TracePacket::track_descriptor);
       track.add_uint64(pf::TrackDescriptor::uuid, uuid);
@@ -157,7 +134,7 @@ class PerfettoWriter {
     });
     descriptor(kRunTrack, -1,
                [&](auto& track) { track.add_string(pf::TrackDescriptor::name, kind); });
-    track_event(timeline_.begin_ns, kRunTrack, pf::kSliceBegin, [&](auto& event) {
+    packets_.event(timeline_.begin_ns, kRunTrack, pf::kSliceBegin, [&](auto& event) {
       event.add_string(pf::TrackEvent::name, kind + ": " + timeline_.meta.problem);
       for (const auto& [key, value] : provenance_of(timeline_)) {
         protozero::pbf_builder<pf::DebugAnnotation> annotation(event,
@@ -166,7 +143,7 @@ class PerfettoWriter {
         annotation.add_string(pf::DebugAnnotation::string_value, value);
       }
     });
-    track_event(timeline_.end_ns, kRunTrack, pf::kSliceEnd, [](auto&) {});
+    packets_.event(timeline_.end_ns, kRunTrack, pf::kSliceEnd, [](auto&) {});
   }
 
   // A process per rank, a thread per block; a block with several lanes has one child track for
@@ -235,21 +212,12 @@ class PerfettoWriter {
     const std::uint64_t uuid = next_uuid_++;
     descriptor(uuid, what.lane, [&](auto& track) {
       track.add_uint64(pf::TrackDescriptor::parent_uuid, block);
+      const std::string purpose = lane_purpose(what);
       track.add_string(pf::TrackDescriptor::name, "block " + std::to_string(what.block) + " lane " +
-                                                      std::to_string(what.lane));
+                                                      std::to_string(what.lane) +
+                                                      (purpose.empty() ? "" : ": " + purpose));
     });
     return uuid;
-  }
-
-  template <typename Fill>
-  void track_event(std::int64_t time_ns, std::uint64_t track, std::int32_t type, Fill fill) {
-    packet([&](Packet& packet) {
-      packet.add_uint64(pf::TracePacket::timestamp, at(time_ns));
-      protozero::pbf_builder<pf::TrackEvent> event(packet, pf::TracePacket::track_event);
-      event.add_enum(pf::TrackEvent::type, type);
-      event.add_uint64(pf::TrackEvent::track_uuid, track);
-      fill(event);
-    });
   }
 
   void write_slices(std::uint32_t track) {
@@ -265,7 +233,7 @@ class PerfettoWriter {
 
   void begin_slice(std::uint32_t track, EventId id) {
     const Event& what = dependencies_.event(id);
-    track_event(what.begin_ns, track_uuids_[track], pf::kSliceBegin, [&](auto& event) {
+    packets_.event(what.begin_ns, track_uuids_[track], pf::kSliceBegin, [&](auto& event) {
       event.add_uint64(pf::TrackEvent::category_iids, iid(categories_, category(what.kind)));
       event.add_uint64(pf::TrackEvent::name_iid, static_cast<std::uint64_t>(what.kind) + 1);
       for (const Annotation& annotation : annotate(dependencies_, id)) {
@@ -282,8 +250,8 @@ class PerfettoWriter {
     while (!open_.empty() && dependencies_.event(open_.back()).end_ns <= time_ns) {
       const EventId id = open_.back();
       open_.pop_back();
-      track_event(dependencies_.event(id).end_ns, track_uuids_[track], pf::kSliceEnd,
-                  [&](auto& event) { add_flows(event, id, true); });
+      packets_.event(dependencies_.event(id).end_ns, track_uuids_[track], pf::kSliceEnd,
+                     [&](auto& event) { add_flows(event, id, true); });
     }
   }
 
@@ -309,7 +277,7 @@ class PerfettoWriter {
       });
       for (std::size_t i = 0; i < counter.time_ns.size(); ++i) {
         const double value = counter.value[i];
-        track_event(counter.time_ns[i], uuid, pf::kCounter, [&](auto& event) {
+        packets_.event(counter.time_ns[i], uuid, pf::kCounter, [&](auto& event) {
           constexpr double kExactIntegers = 9.0e15;
           if (std::abs(value) < kExactIntegers && std::trunc(value) == value) {
             event.add_int64(pf::TrackEvent::counter_value, static_cast<std::int64_t>(value));
@@ -322,16 +290,13 @@ class PerfettoWriter {
   }
 
   const Timeline& timeline_;
-  std::ostream& out_;
   Dependencies dependencies_;
   std::vector<FlowMark> flows_;
-  std::int64_t origin_;
+  PerfettoPackets packets_;
   std::vector<std::uint64_t> track_uuids_;
   std::uint64_t next_uuid_ = 1 << 16;  // after the processes
   std::vector<std::string_view> categories_;
   std::vector<EventId> open_;
-  std::string content_;
-  std::string framed_;
 };
 
 }  // namespace

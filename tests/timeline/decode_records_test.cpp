@@ -8,6 +8,7 @@
 
 #include "record_tape.hpp"
 #include "timeline/dependencies.hpp"
+#include "timeline/labels.hpp"
 
 namespace fusescope::timeline {
 namespace {
@@ -297,6 +298,23 @@ TEST_F(Jobs, ABlockThatJoinsGoesOnFromItsTiles) {
   EXPECT_EQ(before.kind, Kind::epilogue);
   EXPECT_EQ(before.end_ns, 11'900);
   EXPECT_EQ(dependencies.track_of(claim).role, Role::compute);
+}
+
+TEST_F(Jobs, LanesSayWhatTheyAreFor) {
+  tile(Family::combine_tiles, 0, 0, 10'000, 10'001, 10'010, 10'100, 10'120, 10'180);
+  tile(Family::combine_tiles, 0, 1, 10'002, 10'003, 10'130, 10'230, 10'250, 11'900);
+  write(Family::combine_joined);
+  const Decoded decoded = decode(tape.read(0));
+  std::vector<std::string> names;
+  for (const Track& track : decoded.timeline.tracks) {
+    names.push_back(thread_name(track));
+  }
+  for (const char* wanted :
+       {"gemm_combine_push compute block 0", "gemm_combine_push compute block 0 lane 1 (epilogues)",
+        "gemm_combine_push compute block 0 lane 2 (jobs of warpgroup 0)",
+        "gemm_combine_push compute block 0 lane 3 (pushes of warpgroup 0)"}) {
+    EXPECT_NE(std::find(names.begin(), names.end(), wanted), names.end()) << wanted;
+  }
 }
 
 TEST_F(Jobs, ABlockPerJobIsOneLane) {

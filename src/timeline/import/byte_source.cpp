@@ -1,23 +1,21 @@
 #include "timeline/import/byte_source.hpp"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <new>
+#include <optional>
 #include <system_error>
 #include <vector>
 
 #include "base/error.hpp"
+#include "timeline/inflate.hpp"
 
 namespace fusescope::timeline {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;
-constexpr int kGzipOnly = 16 + MAX_WBITS;
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -34,17 +32,10 @@ struct ByteSource::State {
 
   std::vector<char> ahead;  // raw bytes read and not yet used
   std::size_t ahead_begin = 0;
-  bool gzip = false;
+  std::optional<Inflater> gzip;
   bool member_open = false;
   bool done = false;
-  z_stream zlib{};
   std::string damage;
-
-  ~State() {
-    if (gzip) {
-      inflateEnd(&zlib);
-    }
-  }
 
   std::size_t raw(char* into, std::size_t size) {
     std::size_t got = 0;
@@ -76,12 +67,10 @@ struct ByteSource::State {
     if (!refill()) {
       return;
     }
-    gzip = ahead.size() >= 2 && ahead[0] == '\x1f' && ahead[1] == '\x8b';
-    if (gzip && inflateInit2(&zlib, kGzipOnly) != Z_OK) {
-      gzip = false;
-      throw std::bad_alloc();
+    if (ahead.size() >= 2 && ahead[0] == '\x1f' && ahead[1] == '\x8b') {
+      gzip.emplace();
+      member_open = true;
     }
-    member_open = gzip;
   }
 
   std::size_t take_ahead(char* into, std::size_t size) {
@@ -94,11 +83,8 @@ struct ByteSource::State {
   std::uint64_t position() const { return taken - (ahead.size() - ahead_begin); }
 
   std::size_t inflated(char* into, std::size_t size) {
-    constexpr std::size_t kMost = std::size_t{1} << 30;
-    zlib.next_out = reinterpret_cast<Bytef*>(into);
-    zlib.avail_out = static_cast<uInt>(std::min(size, kMost));
-    const uInt wanted = zlib.avail_out;
-    while (zlib.avail_out == wanted && !done) {
+    std::size_t made = 0;
+    while (made == 0 && size > 0 && !done) {
       if (ahead_begin == ahead.size() && !refill()) {
         done = true;
         if (member_open) {
@@ -111,22 +97,22 @@ struct ByteSource::State {
           done = true;
           break;
         }
-        inflateReset(&zlib);
+        gzip->restart();
         member_open = true;
       }
-      zlib.next_in = reinterpret_cast<Bytef*>(ahead.data() + ahead_begin);
-      zlib.avail_in = static_cast<uInt>(ahead.size() - ahead_begin);
-      const int status = inflate(&zlib, Z_NO_FLUSH);
-      ahead_begin = ahead.size() - zlib.avail_in;
-      if (status == Z_STREAM_END) {
+      const Inflater::Step step =
+          gzip->step(ahead.data() + ahead_begin, ahead.size() - ahead_begin, into, size);
+      ahead_begin += step.taken;
+      made = step.made;
+      if (step.state == Inflater::State::ended) {
         member_open = false;
-      } else if (status != Z_OK && status != Z_BUF_ERROR) {
+      } else if (step.state == Inflater::State::corrupt) {
         damage = "the gzip data is corrupt at byte " + std::to_string(position()) +
-                 (zlib.msg == nullptr ? "" : std::string(" (") + zlib.msg + ")");
+                 (gzip->message().empty() ? "" : " (" + gzip->message() + ")");
         done = true;
       }
     }
-    return wanted - zlib.avail_out;
+    return made;
   }
 };
 
@@ -163,7 +149,7 @@ std::size_t ByteSource::read(char* into, std::size_t size) {
 }
 
 bool ByteSource::compressed() const {
-  return state_->gzip;
+  return state_->gzip.has_value();
 }
 
 const std::string& ByteSource::damage() const {

@@ -2,18 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
-#include <nlohmann/json.hpp>
-
 #include "timeline/import/trace_writers.hpp"
+#include "timeline/json_entries.hpp"
 
 namespace fusescope::timeline {
 namespace {
-
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 std::string_view category(GpuKind kind) {
   switch (kind) {
@@ -47,87 +40,71 @@ std::string us(std::int64_t ns) {
 
 class TraceChromeWriter {
  public:
-  TraceChromeWriter(const Trace& trace, std::ostream& out) : trace_(trace), out_(out) {}
+  TraceChromeWriter(const Trace& trace, std::ostream& out) : trace_(trace), json_(out) {}
 
   void write() {
     for (std::uint32_t i = 0; i < trace_.names.size(); ++i) {
-      names_.push_back(json_text(trace_.names[i]));
+      names_.push_back(quoted_json(trace_.names[i]));
     }
-    add("{{\"displayTimeUnit\":\"ns\",\"traceName\":{},\"deviceProperties\":[{{\"name\":{}}}],",
-        json_text(trace_.name), json_text(trace_.device_name));
+    json_.add(
+        "{{\"displayTimeUnit\":\"ns\",\"traceName\":{},\"deviceProperties\":[{{\"name\":{}}}],",
+        quoted_json(trace_.name), quoted_json(trace_.device_name));
     if (trace_.rank >= 0) {
-      add("\"distributedInfo\":{{\"rank\":{},\"world_size\":{}}},", trace_.rank, trace_.world_size);
+      json_.add("\"distributedInfo\":{{\"rank\":{},\"world_size\":{}}},", trace_.rank,
+                trace_.world_size);
     }
-    buffer_ += "\n\"traceEvents\":[";
+    json_.text("\n\"traceEvents\":[");
     int tid = 0;
     for (const TraceRow& row : rows_of(trace_)) {
       write_row(row, tid++);
     }
-    buffer_ += "\n]}\n";
-    flush(0);
+    json_.text("\n]}\n");
+    json_.flush();
   }
 
  private:
-  template <typename... Args>
-  void add(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
-  }
-
-  void flush(std::size_t keep) {
-    if (buffer_.size() > keep) {
-      out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-      buffer_.clear();
-    }
-  }
-
-  void next_entry() {
-    flush(1 << 16);
-    buffer_ += first_ ? "\n" : ",\n";
-    first_ = false;
-  }
-
   void write_row(const TraceRow& row, int order) {
     const std::int64_t pid = row.gpu ? row.number : row.process;
     // Lanes of a row and rows of equal numbers in two processes need ids of their own.
     const std::string tid = row.gpu ? fmt::format("\"gpu {}\"", order) : fmt::format("{}", order);
-    next_entry();
-    add(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}}}})", pid, tid,
-        json_text(row.name));
-    next_entry();
-    add(R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})",
+    json_.next();
+    json_.add(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":{}}}}})", pid,
+              tid, quoted_json(row.name));
+    json_.next();
+    json_.add(
+        R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})",
         pid, tid, order);
     for (const std::uint32_t index : row.slices) {
-      next_entry();
+      json_.next();
       if (row.gpu) {
         const GpuSlice& slice = trace_.gpu[index];
-        add(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"device":{},"stream":{})",
+        json_.add(
+            R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"device":{},"stream":{})",
             category(slice.kind), names_[slice.name], pid, tid, us(slice.begin_ns),
             us(slice.end_ns - slice.begin_ns), row.number, row.stream);
         add_optional("correlation", slice.correlation, kNoCorrelation, ",");
         add_optional("bytes", slice.bytes, -1, ",");
       } else {
         const HostSlice& slice = trace_.host[index];
-        add(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{)",
-            category(slice.kind), names_[slice.name], pid, tid, us(slice.begin_ns),
-            us(slice.end_ns - slice.begin_ns));
+        json_.add(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{)",
+                  category(slice.kind), names_[slice.name], pid, tid, us(slice.begin_ns),
+                  us(slice.end_ns - slice.begin_ns));
         add_optional("correlation", slice.correlation, kNoCorrelation, "");
       }
-      buffer_ += "}}";
+      json_.text("}}");
     }
   }
 
   void add_optional(std::string_view key, std::int64_t value, std::int64_t none,
                     std::string_view comma) {
     if (value != none) {
-      add("{}\"{}\":{}", comma, key, value);
+      json_.add("{}\"{}\":{}", comma, key, value);
     }
   }
 
   const Trace& trace_;
-  std::ostream& out_;
+  JsonEntries json_;
   std::vector<std::string> names_;
-  std::string buffer_;
-  bool first_ = true;
 };
 
 }  // namespace

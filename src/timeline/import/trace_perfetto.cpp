@@ -3,33 +3,25 @@
 
 #include <initializer_list>
 #include <map>
-#include <protozero/pbf_builder.hpp>
 #include <tuple>
 
 #include "base/error.hpp"
 #include "timeline/atomic_file.hpp"
 #include "timeline/import/trace_writers.hpp"
-#include "timeline/perfetto_fields.hpp"
+#include "timeline/perfetto_packets.hpp"
 
 namespace fusescope::timeline {
 namespace {
 
 namespace pf = perfetto;
-using Packet = protozero::pbf_builder<pf::TracePacket>;
+using Packet = PerfettoPackets::Packet;
 
-constexpr std::uint32_t kSequence = 1;
 constexpr std::size_t kNamesPerPacket = 1000;
 
 class TracePerfettoWriter {
  public:
-  TracePerfettoWriter(const Trace& trace, std::ostream& out) : trace_(trace), out_(out) {
-    if (!trace.gpu.empty()) {
-      origin_ns_ = trace.gpu.front().begin_ns;
-    }
-    if (!trace.host.empty() && (trace.gpu.empty() || trace.host.front().begin_ns < origin_ns_)) {
-      origin_ns_ = trace.host.front().begin_ns;
-    }
-  }
+  TracePerfettoWriter(const Trace& trace, std::ostream& out)
+      : trace_(trace), packets_(out, origin_ns(trace)) {}
 
   void write() {
     write_names();
@@ -40,31 +32,25 @@ class TracePerfettoWriter {
   }
 
  private:
-  template <typename Fill>
-  void packet(Fill fill, std::uint32_t flags = pf::kNeedsIncrementalState) {
-    content_.clear();
-    Packet builder(content_);
-    builder.add_uint32(pf::TracePacket::trusted_packet_sequence_id, kSequence);
-    builder.add_uint32(pf::TracePacket::sequence_flags, flags);
-    fill(builder);
-    framed_.clear();
-    protozero::pbf_builder<pf::Trace> trace(framed_);
-    trace.add_message(pf::Trace::packet, content_);
-    out_.write(framed_.data(), static_cast<std::streamsize>(framed_.size()));
+  static std::int64_t origin_ns(const Trace& trace) {
+    std::int64_t origin = trace.gpu.empty() ? 0 : trace.gpu.front().begin_ns;
+    if (!trace.host.empty() && (trace.gpu.empty() || trace.host.front().begin_ns < origin)) {
+      origin = trace.host.front().begin_ns;
+    }
+    return origin;
   }
 
   void write_names() {
     std::uint32_t next = 0;
     std::uint32_t flags = pf::kIncrementalStateCleared;
     do {
-      packet(
+      packets_.packet(
           [&](Packet& packet) {
             protozero::pbf_builder<pf::InternedData> data(packet, pf::TracePacket::interned_data);
             for (std::size_t i = 0; i < kNamesPerPacket && next < trace_.names.size();
                  ++i, ++next) {
-              protozero::pbf_builder<pf::InternedName> entry(data, pf::InternedData::event_names);
-              entry.add_uint64(pf::InternedName::iid, std::uint64_t{next} + 1);
-              entry.add_string(pf::InternedName::name, std::string(trace_.names[next]));
+              add_name(data, pf::InternedData::event_names, std::uint64_t{next} + 1,
+                       std::string(trace_.names[next]));
             }
           },
           flags);
@@ -95,7 +81,7 @@ class TracePerfettoWriter {
 
   template <typename Fill>
   void descriptor(std::uint64_t uuid, Fill fill) {
-    packet([&](Packet& packet) {
+    packets_.packet([&](Packet& packet) {
       protozero::pbf_builder<pf::TrackDescriptor> track(packet, pf::TracePacket::track_descriptor);
       track.add_uint64(pf::TrackDescriptor::uuid, uuid);
       fill(track);
@@ -131,7 +117,7 @@ class TracePerfettoWriter {
   void write_slice(std::uint64_t track, std::uint32_t name, std::int64_t begin_ns,
                    std::int64_t end_ns, std::initializer_list<Argument> arguments) {
     end_slices(track, begin_ns);
-    event(begin_ns, track, pf::kSliceBegin, [&](auto& message) {
+    packets_.event(begin_ns, track, pf::kSliceBegin, [&](auto& message) {
       message.add_uint64(pf::TrackEvent::name_iid, std::uint64_t{name} + 1);
       for (const auto& [key, value] : arguments) {
         if (value >= 0) {
@@ -147,30 +133,15 @@ class TracePerfettoWriter {
 
   void end_slices(std::uint64_t track, std::int64_t time_ns) {
     while (!open_.empty() && open_.back() <= time_ns) {
-      event(open_.back(), track, pf::kSliceEnd, [](auto&) {});
+      packets_.event(open_.back(), track, pf::kSliceEnd, [](auto&) {});
       open_.pop_back();
     }
   }
 
-  template <typename Fill>
-  void event(std::int64_t time_ns, std::uint64_t track, std::int32_t type, Fill fill) {
-    packet([&](Packet& packet) {
-      packet.add_uint64(pf::TracePacket::timestamp, static_cast<std::uint64_t>(time_ns) -
-                                                        static_cast<std::uint64_t>(origin_ns_));
-      protozero::pbf_builder<pf::TrackEvent> message(packet, pf::TracePacket::track_event);
-      message.add_enum(pf::TrackEvent::type, type);
-      message.add_uint64(pf::TrackEvent::track_uuid, track);
-      fill(message);
-    });
-  }
-
   const Trace& trace_;
-  std::ostream& out_;
-  std::int64_t origin_ns_ = 0;
+  PerfettoPackets packets_;
   std::map<std::tuple<bool, std::int64_t, std::int64_t>, std::int32_t> processes_;
   std::vector<std::int64_t> open_;
-  std::string content_;
-  std::string framed_;
 };
 
 }  // namespace
