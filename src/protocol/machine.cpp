@@ -411,6 +411,11 @@ void Machine::resume(Thread& thread) {
   thread.handle_.resume();
   if (thread.root_.done()) {
     finish(thread);
+  } else if (thread.ready_at_ < 0 && thread.waiting_in_ == nullptr && !is_frozen(thread.rank())) {
+    // GCC 12 compiles some awaits inside conditions so that the awaiter is never asked.
+    throw std::logic_error(to_string(thread.label_) +
+                           " suspended without an operation: await into a variable, not inside a "
+                           "condition");
   }
 }
 

@@ -89,7 +89,7 @@ class Minimiser {
       return false;
     }
     for (int i = 0; i < effort_; ++i) {
-      StrategyChooser chooser(s, 1, static_cast<std::uint64_t>(i));
+      StrategyChooser chooser(target_of(s), 1, static_cast<std::uint64_t>(i));
       const Outcome outcome = run_schedule(machine_, s, best_.schedule.bug, chooser);
       ++best_.runs;
       if (outcome.finding && outcome.finding->kind == best_.finding.kind) {

@@ -53,18 +53,7 @@ Choices parse_choices(const std::string& text, const std::string& option) {
 Outcome run_schedule(Machine& machine, const Scenario& scenario, Bug bug, Chooser& chooser,
                      std::vector<std::string>* trace) {
   Layer layer(machine, scenario, bug);
-  machine.trace_into(trace);
-  layer.start();
-  machine.run(chooser);
-  Outcome outcome;
-  outcome.aborted = machine.aborted();
-  if (layer.recover()) {
-    machine.run(chooser);
-  }
-  outcome.finding = machine.finding();
-  outcome.steps = machine.steps_run();
-  machine.clear();  // before the layer that its coroutines refer to
-  return outcome;
+  return run_model(machine, layer, chooser, trace);
 }
 
 Outcome replay(Machine& machine, const Schedule& schedule, std::vector<std::string>* trace) {

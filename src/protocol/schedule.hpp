@@ -9,7 +9,7 @@
 
 #include "protocol/bugs.hpp"
 #include "protocol/finding.hpp"
-#include "protocol/machine.hpp"
+#include "protocol/model.hpp"
 #include "protocol/scenario.hpp"
 #include "protocol/strategy.hpp"
 
@@ -19,12 +19,6 @@ struct Schedule {
   Scenario scenario;
   Bug bug = Bug::none;
   Choices choices;
-};
-
-struct Outcome {
-  std::optional<Finding> finding;
-  std::uint64_t steps = 0;
-  bool aborted = false;  // a fault ended it, as it should
 };
 
 // Runs the scenario under the chooser; after a fault, the launch that follows it too. `trace`: null, or

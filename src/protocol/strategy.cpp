@@ -21,16 +21,21 @@ const char* to_string(StrategyKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-StrategyChooser::StrategyChooser(const Scenario& s, std::uint64_t seed, std::uint64_t index)
+StrategyTarget target_of(const Scenario& s) {
+  constexpr int kStepsPerRank = 300;
+  return {s.ranks, kStepsPerRank * s.ranks * s.iterations, s.fault == Fault::impatience};
+}
+
+StrategyChooser::StrategyChooser(const StrategyTarget& s, std::uint64_t seed, std::uint64_t index)
     : random_(mix64(seed ^ kStrategyStream), index),
       kind_(static_cast<StrategyKind>(random_.below(kStrategies))),
-      impatient_(s.fault == Fault::impatience),
+      impatient_(s.impatient),
       role_(static_cast<int>(random_.below(kRoles))),
       rank_(static_cast<int>(random_.below(s.ranks))),
       from_(static_cast<int>(random_.below(s.ranks))),
       to_(static_cast<int>(random_.below(s.ranks))),
       salt_(random_.next()) {
-  const std::uint64_t length = 300ull * s.ranks * s.iterations;
+  const auto length = static_cast<std::uint64_t>(s.steps);
   stall_from_ = random_.below(length);
   stall_until_ = stall_from_ + random_.below(length);
   for (std::uint64_t& change : changes_) {

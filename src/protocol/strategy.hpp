@@ -28,10 +28,18 @@ const char* to_string(StrategyKind kind);
 // candidate, counted round if there are fewer.
 using Choices = std::vector<std::uint16_t>;
 
+// What a strategy needs to know of what it runs.
+struct StrategyTarget {
+  int ranks = 1;
+  int steps = 1;           // about how many there will be
+  bool impatient = false;  // waits give up now and then
+};
+StrategyTarget target_of(const Scenario& scenario);
+
 // Draws a strategy, and follows it.
 class StrategyChooser final : public Chooser {
  public:
-  StrategyChooser(const Scenario& scenario, std::uint64_t seed, std::uint64_t index);
+  StrategyChooser(const StrategyTarget& target, std::uint64_t seed, std::uint64_t index);
   int choose(const Candidates& candidates) override;
   int choose_value(int count) override;
 

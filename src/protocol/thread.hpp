@@ -37,6 +37,9 @@ struct StepPoint {
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> who) const;
 };
+struct Pause : StepPoint {
+  void await_resume() const noexcept {}
+};
 struct LoadWord : StepPoint {
   WordId word;
   Order order;
@@ -169,7 +172,7 @@ class Thread {
   // --- streams -------------------------------------------------------------------------------------
   WaitLaunch join(LaunchId launch) { return {*this, launch}; }
   TakeSms take_sms(int count) { return {*this, count}; }
-  StepPoint pause() { return {*this}; }
+  Pause pause() { return {{*this}}; }
   // A stream waits for an event of another: it learns what that stream knew then.
   void learn(const Thread& other);
 

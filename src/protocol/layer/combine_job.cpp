@@ -152,12 +152,15 @@ Task job_back(Thread& t, JobGroup j) {
     if (given == kNone) {
       break;
     }
-    const int token = static_cast<int>(given);
+    int token = static_cast<int>(given);
     sum(t, j, token, buffer, half, layer.s.row_block - half);
     if (!layer.has(Bug::job_proxy_fence_missing)) {
       t.fence_proxy_async();
     }
     co_await t.meet(barrier_of(j), kJobThreads - kFrontThreads, kJobThreads);
+    if (layer.has(Bug::mailbox_read_late)) {
+      token = static_cast<int>(t.read(mailbox, j.round.stamp));
+    }
     // push
     const int to = layer.source_rank(token);
     const int plane = layer.has(Bug::plane_index_wrong) ? to : t.rank();
@@ -171,7 +174,7 @@ Task job_back(Thread& t, JobGroup j) {
       if (layer.has(Bug::push_counted_after_read)) {
         co_await t.wait_read(1);
       } else {
-        co_await t.wait_stored(1);
+        co_await t.wait_stored(layer.has(Bug::push_wait_one_too_few) ? 2 : 1);
       }
       t.fence_proxy_async();
       if (!layer.has(Bug::watermark_before_copy)) {

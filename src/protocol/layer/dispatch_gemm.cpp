@@ -40,7 +40,8 @@ Task run_slot(Thread& t, RowSlot r) {
     t.arrive_expecting(landed, 1);
     t.start_load(row, {layer.places[source].tokens + row_of_source, 1}, 1, round.stamp, landed,
                  source);
-    if (!co_await t.wait_phase(landed, parity, true)) {
+    const bool pulled = co_await t.wait_phase(landed, parity, true);
+    if (!pulled) {
       break;
     }
     if (!layer.has(Bug::pull_parity_kept)) {
@@ -71,7 +72,7 @@ Task run_slot(Thread& t, RowSlot r) {
     }
   }
   t.fence_proxy_async();
-  if (r.fetched_threads > 0) {
+  if (r.fetched_threads > 0 && !layer.has(Bug::fetched_barrier_missing)) {
     co_await t.meet(r.smem.named + kFetchedBarrier, r.fetched_threads, kBlockThreads);
   }
 }
@@ -84,7 +85,7 @@ struct Compute {
 };
 
 Task after_fetch(Thread& t, Compute c) {
-  if (c.meets > 0) {
+  if (c.meets > 0 && !c.gemm.layer.has(Bug::fetched_barrier_missing)) {
     co_await t.meet(c.gemm.block.named + kFetchedBarrier, c.meets, kBlockThreads);
   }
 }

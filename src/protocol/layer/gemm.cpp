@@ -77,6 +77,12 @@ void load_weights(Thread& t, const GemmCall& c, int slot, int k, const TileJob& 
                         c.block.full + slot);
 }
 
+// A chunk of a consumer group's output: staged in a row behind the ring, in the group's half of it.
+CellId staged_cell(const GemmCall& c, int group, int slot) {
+  return c.layer.smem_row(c.block, kStages + slot).first +
+         group * (c.layer.s.row_block / kConsumers);
+}
+
 Order gate_order(const GemmCall& c) {
   return c.layer.has(Bug::gate_relaxed) ? Order::relaxed : Order::acquire;
 }
@@ -109,7 +115,8 @@ Task produce_tiles(Thread& t, GemmCall c) {
   while (schedule.next(job)) {
     if (c.gate >= 0) {
       const WordId gate = c.gate + job.row_block;
-      bool open = co_await t.load(gate, gate_order(c), Scope::gpu) >= c.open_at;
+      const std::uint64_t arrived = co_await t.load(gate, gate_order(c), Scope::gpu);
+      bool open = arrived >= c.open_at;
       if (!open) {
         RingCursor ahead = cursor;
         while (early < kStages && early < c.k_steps &&
@@ -133,7 +140,7 @@ Task produce_tiles(Thread& t, GemmCall c) {
     for (int k = 0; k < c.k_steps; ++k) {
       const int slot = cursor.slot;
       const bool is_early = k < early;
-      if (!is_early) {
+      if (!is_early && !layer.has(Bug::ring_reused_early)) {
         co_await t.wait_phase(c.block.empty + slot, cursor.parity ^ 1);
       }
       if (k == 0) {
@@ -204,19 +211,20 @@ Task consume_tiles(Thread& t, GemmCall c, int group) {
     t.wgmma_wait();
     t.arrive(c.block.empty + previous);
 
-    if (!layer.has(Bug::chunk_drain_unwatched)) {
-      co_await t.wait_phase(drained + chunk.slot, chunk.parity ^ 1);
-    }
-    const CellId out = layer.smem_row(c.block, kStages + chunk.slot).first + group * half;
+    // flush: the tile's output in chunks, a row each.
     for (int i = 0; i < half; ++i) {
-      t.write(out + i, c.activates ? Round::activate(sums[i]) : sums[i], c.round.stamp);
+      if (!layer.has(Bug::chunk_drain_unwatched)) {
+        co_await t.wait_phase(drained + chunk.slot, chunk.parity ^ 1);
+      }
+      t.write(staged_cell(c, group, chunk.slot), c.activates ? Round::activate(sums[i]) : sums[i],
+              c.round.stamp);
+      if (!layer.has(Bug::staged_proxy_fence_missing)) {
+        t.fence_proxy_async();
+      }
+      t.write(chunk_tiles + chunk.slot, tile, c.round.stamp);
+      t.arrive(staged + chunk.slot);
+      chunk.advance();
     }
-    if (!layer.has(Bug::staged_proxy_fence_missing)) {
-      t.fence_proxy_async();
-    }
-    t.write(chunk_tiles + chunk.slot, tile, c.round.stamp);
-    t.arrive(staged + chunk.slot);
-    chunk.advance();
   }
   co_await t.wait_phase(drained + chunk.slot, chunk.parity ^ 1);
   t.write(chunk_tiles + chunk.slot, kStop, c.round.stamp);
@@ -232,27 +240,37 @@ Task store_tiles(Thread& t, GemmCall c, int group) {
   RingCursor cursor{kStagedPerConsumer};
 
   for (int tile_count = 0;; ++tile_count) {
-    co_await t.wait_phase(staged + cursor.slot, cursor.parity);
-    const std::uint64_t tile = t.read(chunk_tiles + cursor.slot, c.round.stamp);
-    if (tile == kStop) {
-      co_await t.wait_stored();
-      co_return;
+    int row_block = 0;
+    for (int chunk = 0; chunk < half; ++chunk) {
+      co_await t.wait_phase(staged + cursor.slot, cursor.parity);
+      const std::uint64_t tile = t.read(chunk_tiles + cursor.slot, c.round.stamp);
+      if (tile == kStop) {
+        co_await t.wait_stored();
+        co_return;
+      }
+      row_block = row_block_of(tile);
+      t.start_store({layer.tile_cells(c.d, row_block, n_tile_of(tile)) + group * half + chunk},
+                    {staged_cell(c, group, cursor.slot)}, c.round.stamp, c.rank);
+      t.commit_group();
+      // One copy stays in flight behind the next; the tile's last two go back together.
+      if (chunk > 0) {
+        co_await t.wait_read(1);
+        t.arrive(drained + (cursor.slot ^ 1));
+      }
+      if (chunk == half - 1) {
+        co_await t.wait_read();
+        t.arrive(drained + cursor.slot);
+      }
+      cursor.advance();
     }
-    const int row_block = row_block_of(tile);
-    t.start_store({layer.tile_cells(c.d, row_block, n_tile_of(tile)) + group * half, half},
-                  {layer.smem_row(c.block, kStages + cursor.slot).first + group * half, half},
-                  c.round.stamp, c.rank);
-    t.commit_group();
-    co_await t.wait_read();
-    t.arrive(drained + cursor.slot);
-    cursor.advance();
     if (c.signal >= 0) {
       co_await t.wait_stored();
       if (!layer.has(Bug::stored_proxy_fence_missing)) {
         t.fence_proxy_async();
       }
-      const std::uint64_t before = co_await t.fetch_add(c.block.halves + tile_count % kJoinSlots, 1,
-                                                        Order::acq_rel, Scope::block);
+      const int join = layer.has(Bug::join_slots_too_few) ? 0 : tile_count % kJoinSlots;
+      const std::uint64_t before =
+          co_await t.fetch_add(c.block.halves + join, 1, Order::acq_rel, Scope::block);
       if (before % 2 == (layer.has(Bug::first_half_signals) ? 0u : 1u)) {
         const Order order = layer.has(Bug::done_relaxed) ? Order::relaxed : Order::release;
         co_await t.fetch_add(c.signal + row_block, 1, order, Scope::gpu);

@@ -93,7 +93,7 @@ void Layer::start() {
 }
 
 bool Layer::recover() {
-  if (s.fault == Fault::none || s.fault == Fault::frozen_rank || machine.finding()) {
+  if (s.fault == Fault::none || s.fault == Fault::frozen_rank) {
     return false;
   }
   const bool must_show = (s.fault == Fault::dead_rank && s.ranks > 1) ||
@@ -116,7 +116,9 @@ bool Layer::recover() {
     };
     clear(p.ids_flags, s.ranks);
     clear(p.barrier_flags, s.ranks);
-    clear(p.watermarks, s.ranks * s.config.watermark_chunks);
+    if (!has(Bug::watermarks_kept_after_abort)) {
+      clear(p.watermarks, s.ranks * s.config.watermark_chunks);
+    }
     clear(p.dispenser, 1);
     clear(p.resident, 1);
     clear(p.pushed, s.ranks * s.config.watermark_chunks);

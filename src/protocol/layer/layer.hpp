@@ -8,20 +8,21 @@
 #include "protocol/layer/places.hpp"
 #include "protocol/layer/round.hpp"
 #include "protocol/machine.hpp"
+#include "protocol/model.hpp"
 
 namespace fusescope::protocol {
 
-class Layer {
+class Layer final : public Model {
  public:
   Layer(Machine& machine, const Scenario& scenario, Bug bug);
 
   static MachineSize size_of(const Scenario& scenario);
 
   // One stream per device, all iterations back to back.
-  void start();
+  void start() override;
   // After a fault: was it reported? Then clears the protocol's words, as a host does that has waited for
   // all devices, and starts one more iteration. False if the fault left nothing to go on with.
-  bool recover();
+  bool recover() override;
 
   bool has(Bug wanted) const { return bug == wanted; }
   int chunk_of(int t) const {

@@ -1,0 +1,84 @@
+// Scenarios: drawn ones are legal and different, their text reads back, and bad text is refused by name.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.hpp"
+#include "protocol/schedule.hpp"
+
+namespace fusescope::protocol {
+namespace {
+
+TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
+  std::set<std::string> seen;
+  std::set<int> ranks;
+  std::set<Combine> combines;
+  std::set<Fault> faults;
+  std::set<bool> fetches_first, all_hands, shares_gpu;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    const Scenario s = draw_scenario({}, 1, i);
+    ASSERT_EQ(why_illegal(s), "") << to_string(s);
+    seen.insert(to_string(s));
+    ranks.insert(s.ranks);
+    combines.insert(s.config.combine);
+    faults.insert(s.fault);
+    fetches_first.insert(s.config.dispatch_comm_sms == 0);
+    all_hands.insert(s.config.all_hands);
+    shares_gpu.insert(s.devices < s.ranks);
+  }
+  EXPECT_GT(seen.size(), 1990u);
+  EXPECT_EQ(ranks, (std::set<int>{1, 2, 3, 4}));
+  EXPECT_EQ(combines.size(), 2u);
+  EXPECT_EQ(faults.size(), 6u);
+  EXPECT_EQ(fetches_first.size() + all_hands.size() + shares_gpu.size(), 6u);
+}
+
+TEST(Scenario, LimitsHold) {
+  const Limits limits{
+      .ranks = 2, .tokens = 3, .tokens_per_rank = 2, .experts = 3, .topk = 1, .iterations = 1};
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    const Scenario s = draw_scenario(limits, 1, i);
+    EXPECT_LE(s.ranks, 2);
+    EXPECT_LE(s.tokens(), 3);
+    EXPECT_LE(s.tokens_per_rank, 2);
+    EXPECT_LE(s.experts, 3);
+    EXPECT_EQ(s.topk, 1);
+    EXPECT_EQ(s.iterations, 1);
+  }
+}
+
+TEST(Scenario, ScheduleTextReadsBack) {
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    Schedule schedule{draw_scenario({}, 2, i), Bug::two_elected, {}};
+    schedule.choices = {0, 0, 0, static_cast<std::uint16_t>(i), 7, 7, 0};
+    const Schedule read = parse_schedule(to_string(schedule), "--replay");
+    EXPECT_EQ(read.scenario, schedule.scenario) << to_string(schedule);
+    EXPECT_EQ(read.choices, schedule.choices);
+    EXPECT_EQ(read.bug, schedule.bug);
+  }
+}
+
+TEST(Scenario, BadTextIsRefused) {
+  const auto said = [](const std::string& text) -> std::string {
+    try {
+      parse_schedule(text, "--replay");
+      return "";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_NE(said("ranks=9").find("ranks"), std::string::npos);
+  EXPECT_NE(said("ranks=x").find("\"x\""), std::string::npos);
+  EXPECT_NE(said("rank=1").find("rank"), std::string::npos);
+  EXPECT_NE(said("ranks=1 bug=two_electd").find("two_elected"), std::string::npos);
+  EXPECT_NE(said("ranks=1 choices=1,a").find("\"a\""), std::string::npos);
+  EXPECT_NE(said("ranks=1 choices=0*99999999999").find("choice"), std::string::npos);
+  EXPECT_NE(said("ranks=1 fault=fire").find("dead_rank"), std::string::npos);
+  EXPECT_NE(said("ranks=1 topk=3 experts=2").find("topk"), std::string::npos);
+  EXPECT_NE(said("ranks=1 row_block=3").find("odd"), std::string::npos);
+  EXPECT_NE(said("ranks=1 dispatch_comm_sms=7").find("dispatch_comm_sms"), std::string::npos);
+  EXPECT_NE(said("ranks=1 form=serial").find("fused"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fusescope::protocol

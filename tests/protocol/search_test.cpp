@@ -1,0 +1,82 @@
+// The unmodified protocol under many schedules, and what can be relied on in a search.
+#include "protocol/search.hpp"
+
+#include <gtest/gtest.h>
+
+namespace fusescope::protocol {
+namespace {
+
+SearchOptions options_of(std::int64_t schedules, std::uint64_t seed, Bug bug = Bug::none) {
+  SearchOptions options;
+  options.schedules = schedules;
+  options.seed = seed;
+  options.bug = bug;
+  return options;
+}
+
+class Unmodified : public testing::TestWithParam<int> {};
+
+TEST_P(Unmodified, NothingIsFound) {
+  const SearchResult result = search(options_of(25'000, static_cast<std::uint64_t>(GetParam())));
+  EXPECT_EQ(result.schedules, 25'000);
+  ASSERT_FALSE(result.found) << to_string(result.found->schedule) << "\n"
+                             << result.found->finding.what;
+  for (int ranks = 1; ranks <= 4; ++ranks) {
+    EXPECT_GT(result.by_ranks[ranks], 5'000) << ranks;
+  }
+  for (const std::int64_t schedules : result.by_strategy) {
+    EXPECT_GT(schedules, 3'000);
+  }
+  EXPECT_GT(result.faults, 2'500);
+  EXPECT_GT(result.aborted, 2'000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Unmodified, testing::Range(1, 5));
+
+// Evidence that these steps are implied by others, within the sizes that are searched.
+TEST(Search, ImpliedStepsAreNotMissed) {
+  for (const BugEntry& entry : bugs()) {
+    if (entry.harmless) {
+      EXPECT_FALSE(search(options_of(4'000, 1, entry.bug)).found) << entry.name;
+    }
+  }
+}
+
+TEST(Search, IsTheSameOnAnyNumberOfThreads) {
+  SearchOptions options = options_of(500, 9, Bug::jobs_before_gemm_resident);
+  options.threads = 1;
+  const SearchResult alone = search(options);
+  options.threads = 4;
+  const SearchResult together = search(options);
+  ASSERT_TRUE(alone.found && together.found);
+  EXPECT_EQ(alone.found->index, together.found->index);
+  EXPECT_EQ(to_string(alone.found->schedule), to_string(together.found->schedule));
+  EXPECT_EQ(alone.found->finding.what, together.found->finding.what);
+}
+
+TEST(Search, StopsWhenItIsTold) {
+  const std::atomic<bool> stop = true;
+  const SearchResult result = search(options_of(1'000'000, 1), {}, &stop);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(result.schedules, 0);
+}
+
+// Every kind of fault: what is left ends, and the launch that follows is right.
+TEST(Search, FaultsEndInAnAbort) {
+  std::array<int, 6> aborted{};
+  Machine machine;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    const Scenario s = draw_scenario({}, 4, i);
+    StrategyChooser chooser(target_of(s), 4, i);
+    const Outcome outcome = run_schedule(machine, s, Bug::none, chooser);
+    ASSERT_FALSE(outcome.finding) << outcome.finding->what;
+    aborted[static_cast<std::size_t>(s.fault)] += outcome.aborted ? 1 : 0;
+  }
+  EXPECT_EQ(aborted[0], 0);
+  for (std::size_t fault = 1; fault < aborted.size(); ++fault) {
+    EXPECT_GT(aborted[fault], 10) << to_string(static_cast<Fault>(fault));
+  }
+}
+
+}  // namespace
+}  // namespace fusescope::protocol
