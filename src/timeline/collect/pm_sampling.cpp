@@ -1,6 +1,8 @@
 #include "timeline/collect/pm_sampling.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "base/error.hpp"
 #include "timeline/collect/cupti_library.hpp"
@@ -37,10 +39,45 @@ const std::vector<PmMetric>& pm_metrics() {
   return kMetrics;
 }
 
+namespace {
+
+// The profiler of the process, which the samplers of all devices share: the last one ends it.
+class Profiler {
+ public:
+  static std::shared_ptr<Profiler> share(const Cupti& cupti, CUptiResult& result) {
+    static std::mutex mutex;
+    static std::weak_ptr<Profiler> shared;
+    const std::lock_guard lock(mutex);
+    std::shared_ptr<Profiler> profiler = shared.lock();
+    result = CUPTI_SUCCESS;
+    if (!profiler) {
+      FUSESCOPE_PARAMS(CUpti_Profiler_Initialize_Params, params);
+      result = cupti.cuptiProfilerInitialize(&params);
+      if (result == CUPTI_SUCCESS) {
+        profiler.reset(new Profiler(cupti));
+        shared = profiler;
+      }
+    }
+    return profiler;
+  }
+  ~Profiler() {
+    FUSESCOPE_PARAMS(CUpti_Profiler_DeInitialize_Params, params);
+    cupti_.cuptiProfilerDeInitialize(&params);
+  }
+  Profiler(const Profiler&) = delete;
+  Profiler& operator=(const Profiler&) = delete;
+
+ private:
+  explicit Profiler(const Cupti& cupti) : cupti_(cupti) {}
+  const Cupti& cupti_;
+};
+
+}  // namespace
+
 struct PmSampling::State {
   const Cupti* cupti = nullptr;
   int device = 0;
-  bool profiling = false;
+  std::shared_ptr<Profiler> profiler;
   CUpti_Profiler_Host_Object* host = nullptr;
   CUpti_PmSampling_Object* sampling = nullptr;
   std::vector<std::uint8_t> availability;  // outlives the host object, which may look into it
@@ -57,10 +94,6 @@ struct PmSampling::State {
       FUSESCOPE_PARAMS(CUpti_Profiler_Host_Deinitialize_Params, params);
       params.pHostObject = host;
       cupti->cuptiProfilerHostDeinitialize(&params);
-    }
-    if (profiling) {
-      FUSESCOPE_PARAMS(CUpti_Profiler_DeInitialize_Params, params);
-      cupti->cuptiProfilerDeInitialize(&params);
     }
   }
 
@@ -85,11 +118,11 @@ struct PmSampling::State {
   }
 
   std::string open() {
-    FUSESCOPE_PARAMS(CUpti_Profiler_Initialize_Params, initialize);
-    if (auto why = ask(cupti->cuptiProfilerInitialize(&initialize), "initialise"); !why.empty()) {
+    CUptiResult initialised = CUPTI_SUCCESS;
+    profiler = Profiler::share(*cupti, initialised);
+    if (auto why = ask(initialised, "initialise"); !why.empty()) {
       return why;
     }
-    profiling = true;
     FUSESCOPE_PARAMS(CUpti_Device_GetChipName_Params, chip);
     chip.deviceIndex = static_cast<std::size_t>(device);
     if (auto why = ask(cupti->cuptiDeviceGetChipName(&chip), "chip name"); !why.empty()) {
