@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -12,28 +11,12 @@
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "engine/cuda/record_memory.hpp"
+#include "engine/cuda/record_turns.hpp"
 #include "kernels/clock_ping.hpp"
 #include "timeline/collect/clock_alignment.hpp"
 
 namespace fusescope::engine::cuda {
 namespace {
-
-// Clocks of the two kernels, and what all ranks wrote down.
-struct Recorded {
-  int number = 0;
-  double wall_us = 0;
-  std::array<double, 2> clock_mhz{};
-  std::vector<RankTape> tapes;  // by rank; empty where this iteration cannot be the chosen one
-  std::vector<timeline::PmSamples> counters;  // by device in use, where they are sampled
-};
-
-// By device in use; none where a device has no counters for us.
-using Samplers = std::vector<std::unique_ptr<timeline::PmSampling>>;
-
-struct Turns {
-  std::vector<Recorded> recorded;
-  std::vector<double> unrecorded_us;
-};
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -74,120 +57,6 @@ double timer_step_ns(const std::vector<Device>& devices) {
     most = std::max(most, kernels::measure_timer_step(device.index));
   }
   return static_cast<double>(most);
-}
-
-// Of the last iteration: cycles over time of a kernel, over all ranks.
-double clock_mhz(LayerRunner& runner, std::size_t kernel) {
-  double cycles = 0;
-  double ns = 0;
-  for (int r = 0; r < runner.memory().ranks(); ++r) {
-    const kernels::ClockStamp& stamp = runner.memory().rank(r).words->clock[kernel];
-    cycles += static_cast<double>(stamp.end_cycles - stamp.begin_cycles);
-    ns += static_cast<double>(stamp.end_ns - stamp.begin_ns);
-  }
-  return ns > 0 ? 1e3 * cycles / ns : 0;
-}
-
-// Which of the two goes first alternates, so that neither always follows the pause of the reading back.
-class TurnTaker {
- public:
-  TurnTaker(LayerRunner& runner, const IterationChoice& choice, int iterations, Samplers& samplers)
-      : runner_(runner), choice_(choice), iterations_(iterations), samplers_(samplers) {}
-
-  Turns take() {
-    for (int number = 0; number < iterations_; ++number) {
-      if (number % 2 == 1) {
-        record(number);
-      }
-      turns_.unrecorded_us.push_back(runner_.run_once().wall_us);
-      if (number % 2 == 0) {
-        record(number);
-      }
-      read_back();
-    }
-    return std::move(turns_);
-  }
-
- private:
-  void record(int number) {
-    Recorded recorded;
-    recorded.number = number;
-    for (const auto& sampler : samplers_) {
-      sampler->start();
-    }
-    recorded.wall_us = runner_.run_recorded().wall_us;
-    for (const auto& sampler : samplers_) {
-      recorded.counters.push_back(sampler->stop());
-    }
-    recorded.clock_mhz = {clock_mhz(runner_, 0), clock_mhz(runner_, 1)};
-    turns_.recorded.push_back(std::move(recorded));
-  }
-
-  void read_back() {
-    Recorded& last = turns_.recorded.back();
-    if (choice_.pick == IterationChoice::Pick::number && last.number != choice_.number) {
-      return;
-    }
-    if (choice_.pick == IterationChoice::Pick::slowest) {
-      for (Recorded& other : turns_.recorded) {
-        if (other.number != last.number && other.wall_us >= last.wall_us) {
-          return;
-        }
-      }
-      for (Recorded& other : turns_.recorded) {
-        other.tapes.clear();
-      }
-    }
-    for (int r = 0; r < runner_.memory().ranks(); ++r) {
-      last.tapes.push_back(runner_.records().read(r));
-    }
-  }
-
-  LayerRunner& runner_;
-  const IterationChoice& choice_;
-  int iterations_;
-  Samplers& samplers_;
-  Turns turns_;
-};
-
-std::vector<double> recorded_walls(const Turns& turns) {
-  std::vector<double> walls;
-  for (const Recorded& recorded : turns.recorded) {
-    walls.push_back(recorded.wall_us);
-  }
-  return walls;
-}
-
-const Recorded& chosen_of(const Turns& turns, const IterationChoice& choice) {
-  std::vector<const Recorded*> by_wall;
-  for (const Recorded& recorded : turns.recorded) {
-    by_wall.push_back(&recorded);
-  }
-  std::stable_sort(by_wall.begin(), by_wall.end(),
-                   [](const Recorded* a, const Recorded* b) { return a->wall_us < b->wall_us; });
-  switch (choice.pick) {
-    case IterationChoice::Pick::median:
-      return *by_wall[(by_wall.size() - 1) / 2];
-    case IterationChoice::Pick::slowest:
-      return **std::find_if(by_wall.begin(), by_wall.end(), [&](const Recorded* recorded) {
-        return recorded->wall_us == by_wall.back()->wall_us;
-      });
-    case IterationChoice::Pick::number:
-      break;
-  }
-  return turns.recorded[static_cast<std::size_t>(choice.number)];
-}
-
-std::string describe_choice(const Recorded& chosen, const Turns& turns,
-                            const IterationChoice& choice) {
-  std::string why = "as asked";
-  if (choice.pick == IterationChoice::Pick::median) {
-    why = "whose wall is the median";
-  } else if (choice.pick == IterationChoice::Pick::slowest) {
-    why = "the slowest";
-  }
-  return fmt::format("number {} (from 0) of {} recorded iterations, {}: {:.1f} us", chosen.number,
-                     turns.recorded.size(), why, chosen.wall_us);
 }
 
 void wire(LayerRunner& runner, timeline::Timeline& timeline, std::vector<ScheduleTables>& tables) {
@@ -309,7 +178,7 @@ RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, co
     samplers = make_samplers(runner.devices(), result.why_no_counters);
   }
   const int iterations = iterations_to_record(options, result.buffer_bytes);
-  const Turns turns = TurnTaker(runner, options.choice, iterations, samplers).take();
+  const Turns turns = take_turns(runner, options.choice, iterations, samplers);
   std::vector<timeline::ClockPings> pings_after = ping_all(runner.devices());
   for (std::size_t pair = 0; pair < pings.size(); ++pair) {
     pings[pair].end = std::move(pings_after[pair].start);
@@ -332,10 +201,14 @@ RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, co
   meta.problem = describe(problem);
   meta.config = describe(config);
   meta.commit = commit();
-  meta.chosen = describe_choice(chosen, turns, options.choice);
+  meta.chosen = describe_choice(turns, options.choice);
   meta.clocks = describe(clocks);
   meta.unrecorded_us = median(turns.unrecorded_us);
-  meta.recorded_us = median(recorded_walls(turns));
+  std::vector<double> recorded_us;
+  for (const Recorded& recorded : turns.recorded) {
+    recorded_us.push_back(recorded.wall_us);
+  }
+  meta.recorded_us = median(std::move(recorded_us));
   meta.dispatch_clock_mhz = chosen.clock_mhz[0];
   meta.combine_clock_mhz = chosen.clock_mhz[1];
   return result;

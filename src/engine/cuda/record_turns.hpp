@@ -1,0 +1,43 @@
+#pragma once
+// Iterations that are recorded, in turns with as many that are not: what recording costs shows in their
+// medians, whatever the machine's clocks do meanwhile.
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/cuda/layer_runner.hpp"
+#include "engine/cuda/record_memory.hpp"
+#include "engine/engine.hpp"
+#include "timeline/collect/pm_sampling.hpp"
+
+namespace fusescope::engine::cuda {
+
+// Clocks of the two kernels, and what all ranks wrote down.
+struct Recorded {
+  int number = 0;
+  double wall_us = 0;
+  std::array<double, 2> clock_mhz{};
+  std::vector<RankTape> tapes;  // by rank; empty where this iteration cannot be the chosen one
+  std::vector<timeline::PmSamples> counters;  // by device in use, where they are sampled
+};
+
+// By device in use; none where a device has no counters for us.
+using Samplers = std::vector<std::unique_ptr<timeline::PmSampling>>;
+
+struct Turns {
+  std::vector<Recorded> recorded;
+  std::vector<double> unrecorded_us;
+};
+
+// The runner is prepared for records.
+Turns take_turns(LayerRunner& runner, const IterationChoice& choice, int iterations,
+                 const Samplers& samplers);
+
+// One whose tapes are there, if the turns were taken with the same choice.
+const Recorded& chosen_of(const Turns& turns, const IterationChoice& choice);
+// "number 7 (from 0) of 20 recorded iterations, whose wall is the median: 812.3 us"
+std::string describe_choice(const Turns& turns, const IterationChoice& choice);
+
+}  // namespace fusescope::engine::cuda
