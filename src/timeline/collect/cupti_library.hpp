@@ -49,6 +49,7 @@ namespace fusescope::timeline {
 
 struct Cupti {
   std::string path;  // of the library that was found
+// The argument is the member's name: NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define FUSESCOPE_CUPTI_POINTER(call) decltype(&::call) call = nullptr;
   FUSESCOPE_CUPTI_CALLS(FUSESCOPE_CUPTI_POINTER)
 #undef FUSESCOPE_CUPTI_POINTER

@@ -21,9 +21,12 @@ std::vector<const char*> metric_names() {
 }
 
 // A parameter block with its size filled in, as every call of the profiler wants it.
-#define FUSESCOPE_PARAMS(type, name) \
-  type name = {};                    \
-  name.structSize = type##_STRUCT_SIZE
+template <class Params>
+Params sized(std::size_t bytes) {
+  Params params = {};
+  params.structSize = bytes;
+  return params;
+}
 
 }  // namespace
 
@@ -51,7 +54,8 @@ class Profiler {
     std::shared_ptr<Profiler> profiler = shared.lock();
     result = CUPTI_SUCCESS;
     if (!profiler) {
-      FUSESCOPE_PARAMS(CUpti_Profiler_Initialize_Params, params);
+      auto params =
+          sized<CUpti_Profiler_Initialize_Params>(CUpti_Profiler_Initialize_Params_STRUCT_SIZE);
       result = cupti.cuptiProfilerInitialize(&params);
       if (result == CUPTI_SUCCESS) {
         profiler.reset(new Profiler(cupti));
@@ -61,7 +65,8 @@ class Profiler {
     return profiler;
   }
   ~Profiler() {
-    FUSESCOPE_PARAMS(CUpti_Profiler_DeInitialize_Params, params);
+    auto params =
+        sized<CUpti_Profiler_DeInitialize_Params>(CUpti_Profiler_DeInitialize_Params_STRUCT_SIZE);
     cupti_.cuptiProfilerDeInitialize(&params);
   }
   Profiler(const Profiler&) = delete;
@@ -86,12 +91,14 @@ struct PmSampling::State {
 
   ~State() {
     if (sampling != nullptr) {
-      FUSESCOPE_PARAMS(CUpti_PmSampling_Disable_Params, params);
+      auto params =
+          sized<CUpti_PmSampling_Disable_Params>(CUpti_PmSampling_Disable_Params_STRUCT_SIZE);
       params.pPmSamplingObject = sampling;
       cupti->cuptiPmSamplingDisable(&params);
     }
     if (host != nullptr) {
-      FUSESCOPE_PARAMS(CUpti_Profiler_Host_Deinitialize_Params, params);
+      auto params = sized<CUpti_Profiler_Host_Deinitialize_Params>(
+          CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE);
       params.pHostObject = host;
       cupti->cuptiProfilerHostDeinitialize(&params);
     }
@@ -123,12 +130,13 @@ struct PmSampling::State {
     if (auto why = ask(initialised, "initialise"); !why.empty()) {
       return why;
     }
-    FUSESCOPE_PARAMS(CUpti_Device_GetChipName_Params, chip);
+    auto chip = sized<CUpti_Device_GetChipName_Params>(CUpti_Device_GetChipName_Params_STRUCT_SIZE);
     chip.deviceIndex = static_cast<std::size_t>(device);
     if (auto why = ask(cupti->cuptiDeviceGetChipName(&chip), "chip name"); !why.empty()) {
       return why;
     }
-    FUSESCOPE_PARAMS(CUpti_PmSampling_GetCounterAvailability_Params, available);
+    auto available = sized<CUpti_PmSampling_GetCounterAvailability_Params>(
+        CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE);
     available.deviceIndex = static_cast<std::size_t>(device);
     if (auto why = ask(cupti->cuptiPmSamplingGetCounterAvailability(&available), "counters");
         !why.empty()) {
@@ -145,7 +153,8 @@ struct PmSampling::State {
 
   // Which counters the metrics need, and whether one pass has room for them.
   std::string schedule(const char* chip) {
-    FUSESCOPE_PARAMS(CUpti_Profiler_Host_Initialize_Params, initialize);
+    auto initialize = sized<CUpti_Profiler_Host_Initialize_Params>(
+        CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE);
     initialize.profilerType = CUPTI_PROFILER_TYPE_PM_SAMPLING;
     initialize.pChipName = chip;
     initialize.pCounterAvailabilityImage = availability.data();
@@ -155,7 +164,8 @@ struct PmSampling::State {
     }
     host = initialize.pHostObject;
     std::vector<const char*> names = metric_names();
-    FUSESCOPE_PARAMS(CUpti_Profiler_Host_ConfigAddMetrics_Params, add);
+    auto add = sized<CUpti_Profiler_Host_ConfigAddMetrics_Params>(
+        CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE);
     add.pHostObject = host;
     add.ppMetricNames = names.data();
     add.numMetrics = names.size();
@@ -163,21 +173,24 @@ struct PmSampling::State {
         !why.empty()) {
       return why;
     }
-    FUSESCOPE_PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params, size);
+    auto size = sized<CUpti_Profiler_Host_GetConfigImageSize_Params>(
+        CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE);
     size.pHostObject = host;
     if (auto why = ask(cupti->cuptiProfilerHostGetConfigImageSize(&size), "config size");
         !why.empty()) {
       return why;
     }
     config.resize(size.configImageSize);
-    FUSESCOPE_PARAMS(CUpti_Profiler_Host_GetConfigImage_Params, image);
+    auto image = sized<CUpti_Profiler_Host_GetConfigImage_Params>(
+        CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE);
     image.pHostObject = host;
     image.configImageSize = config.size();
     image.pConfigImage = config.data();
     if (auto why = ask(cupti->cuptiProfilerHostGetConfigImage(&image), "config"); !why.empty()) {
       return why;
     }
-    FUSESCOPE_PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params, passes);
+    auto passes = sized<CUpti_Profiler_Host_GetNumOfPasses_Params>(
+        CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE);
     passes.configImageSize = config.size();
     passes.pConfigImage = config.data();
     if (auto why = ask(cupti->cuptiProfilerHostGetNumOfPasses(&passes), "passes"); !why.empty()) {
@@ -190,13 +203,15 @@ struct PmSampling::State {
   }
 
   std::string enable(std::uint64_t interval_ns, std::size_t hardware_bytes) {
-    FUSESCOPE_PARAMS(CUpti_PmSampling_Enable_Params, enabled);
+    auto enabled =
+        sized<CUpti_PmSampling_Enable_Params>(CUpti_PmSampling_Enable_Params_STRUCT_SIZE);
     enabled.deviceIndex = static_cast<std::size_t>(device);
     if (auto why = ask(cupti->cuptiPmSamplingEnable(&enabled), "enable"); !why.empty()) {
       return why;
     }
     sampling = enabled.pPmSamplingObject;
-    FUSESCOPE_PARAMS(CUpti_PmSampling_SetConfig_Params, set);
+    auto set =
+        sized<CUpti_PmSampling_SetConfig_Params>(CUpti_PmSampling_SetConfig_Params_STRUCT_SIZE);
     set.pPmSamplingObject = sampling;
     set.configSize = config.size();
     set.pConfig = config.data();
@@ -208,7 +223,8 @@ struct PmSampling::State {
       return why;
     }
     std::vector<const char*> names = metric_names();
-    FUSESCOPE_PARAMS(CUpti_PmSampling_GetCounterDataSize_Params, size);
+    auto size = sized<CUpti_PmSampling_GetCounterDataSize_Params>(
+        CUpti_PmSampling_GetCounterDataSize_Params_STRUCT_SIZE);
     size.pPmSamplingObject = sampling;
     size.pMetricNames = names.data();
     size.numMetrics = names.size();
@@ -222,7 +238,8 @@ struct PmSampling::State {
   }
 
   void clear() {
-    FUSESCOPE_PARAMS(CUpti_PmSampling_CounterDataImage_Initialize_Params, clear);
+    auto clear = sized<CUpti_PmSampling_CounterDataImage_Initialize_Params>(
+        CUpti_PmSampling_CounterDataImage_Initialize_Params_STRUCT_SIZE);
     clear.pPmSamplingObject = sampling;
     clear.counterDataSize = counters.size();
     clear.pCounterData = counters.data();
@@ -231,19 +248,22 @@ struct PmSampling::State {
 
   void read(PmSamples& result) {
     std::vector<const char*> names = metric_names();
-    FUSESCOPE_PARAMS(CUpti_PmSampling_GetCounterDataInfo_Params, info);
+    auto info = sized<CUpti_PmSampling_GetCounterDataInfo_Params>(
+        CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE);
     info.pCounterDataImage = counters.data();
     info.counterDataImageSize = counters.size();
     insist(cupti->cuptiPmSamplingGetCounterDataInfo(&info), "samples");
     for (std::size_t i = 0; i < info.numCompletedSamples; ++i) {
-      FUSESCOPE_PARAMS(CUpti_PmSampling_CounterData_GetSampleInfo_Params, times);
+      auto times = sized<CUpti_PmSampling_CounterData_GetSampleInfo_Params>(
+          CUpti_PmSampling_CounterData_GetSampleInfo_Params_STRUCT_SIZE);
       times.pPmSamplingObject = sampling;
       times.pCounterDataImage = counters.data();
       times.counterDataImageSize = counters.size();
       times.sampleIndex = i;
       insist(cupti->cuptiPmSamplingCounterDataGetSampleInfo(&times), "a sample's time");
       PmSample sample{times.startTimestamp, times.endTimestamp, std::vector<double>(names.size())};
-      FUSESCOPE_PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, evaluate);
+      auto evaluate = sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>(
+          CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
       evaluate.pHostObject = host;
       evaluate.pCounterDataImage = counters.data();
       evaluate.counterDataImageSize = counters.size();
@@ -256,8 +276,6 @@ struct PmSampling::State {
     }
   }
 };
-
-#undef FUSESCOPE_PARAMS
 
 PmSampling::PmSampling(std::unique_ptr<State> state) : state_(std::move(state)) {}
 PmSampling::~PmSampling() = default;
@@ -283,21 +301,19 @@ std::unique_ptr<PmSampling> PmSampling::make(int device, std::string& why_not,
 
 void PmSampling::start() {
   state_->clear();
-  CUpti_PmSampling_Start_Params params = {};
-  params.structSize = CUpti_PmSampling_Start_Params_STRUCT_SIZE;
+  auto params = sized<CUpti_PmSampling_Start_Params>(CUpti_PmSampling_Start_Params_STRUCT_SIZE);
   params.pPmSamplingObject = state_->sampling;
   state_->insist(state_->cupti->cuptiPmSamplingStart(&params), "start");
 }
 
 PmSamples PmSampling::stop() {
-  CUpti_PmSampling_Stop_Params stop = {};
-  stop.structSize = CUpti_PmSampling_Stop_Params_STRUCT_SIZE;
+  auto stop = sized<CUpti_PmSampling_Stop_Params>(CUpti_PmSampling_Stop_Params_STRUCT_SIZE);
   stop.pPmSamplingObject = state_->sampling;
   state_->insist(state_->cupti->cuptiPmSamplingStop(&stop), "stop");
   PmSamples result;
   result.device = state_->device;
-  CUpti_PmSampling_DecodeData_Params decode = {};
-  decode.structSize = CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE;
+  auto decode =
+      sized<CUpti_PmSampling_DecodeData_Params>(CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE);
   decode.pPmSamplingObject = state_->sampling;
   decode.pCounterDataImage = state_->counters.data();
   decode.counterDataImageSize = state_->counters.size();
