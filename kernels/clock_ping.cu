@@ -20,12 +20,13 @@ using Word = std::uint64_t;
 // on the strength of it, so that no ordering is asked for. A caller's look at the clock comes after the
 // poll that saw the word, by the branch in between.
 __device__ Word wait_for_word(Word& word, Word least) {
+  constexpr unsigned kPollsPerLook = 64;  // at the clock: a look makes the poll after it late
   const std::uint64_t begin = now_ns();
-  for (;;) {
+  for (unsigned polls = 1;; ++polls) {
     const Word seen = SystemAtomic<Word>(word).load(cuda::memory_order_relaxed);
     if (seen >= least)
       return seen;
-    if (now_ns() - begin > kDeadlineNs)
+    if (polls % kPollsPerLook == 0 && now_ns() - begin > kDeadlineNs)
       return 0;
   }
 }
