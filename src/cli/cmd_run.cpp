@@ -11,6 +11,7 @@
 #include "cli/files.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/text.hpp"
+#include "sweep/tuned_table.hpp"
 
 namespace fusescope::cli {
 namespace {
@@ -23,6 +24,8 @@ struct RunOptions {
   double max_seconds = 3;
   std::uint64_t seed = 1;
   bool trace = true;
+  std::string iteration = "median";
+  bool counters = false;
   std::string out;
   bool force = false;
   bool json = false;
@@ -35,6 +38,7 @@ constexpr const char* kFooter =
     "  fusescope run --set form=serial                    the baseline\n"
     "  fusescope run --engine cuda --shape seed-tp2 --routing uniform --devices 0,1\n"
     "  fusescope run --engine cuda --ranks 4              ranks share GPUs where there are fewer\n"
+    "  fusescope run --engine cuda --iteration slowest --out out/slow\n"
     "  fusescope run --config out/quickstart/best/run.json --json";
 
 // What only a run on GPUs can say.
@@ -82,6 +86,39 @@ void print_phases(const engine::RunResult& result) {
   std::printf("One iteration of its own, with a mark after each phase: not one of the samples.\n");
 }
 
+// What a recorded timeline is good for.
+void print_recording(const Run& run) {
+  if (!run.result.timeline) {
+    if (!run.result.why_no_timeline.empty()) {
+      std::printf("\nno timeline: %s\n", run.result.why_no_timeline.c_str());
+    }
+    return;
+  }
+  const timeline::Meta& meta = run.result.timeline->meta;
+  if (meta.recorded_us > 0) {
+    std::printf("\ntimeline  %s\n", wrapped(meta.chosen, 10).c_str());
+    std::printf(
+        "          recording costs %+.2f%%: median %.1f us without, %.1f us with, in turns\n",
+        100 * (meta.recorded_us / meta.unrecorded_us - 1), meta.unrecorded_us, meta.recorded_us);
+    std::printf("SM clock  %.0f MHz in dispatch_gemm, %.0f MHz in gemm_combine_push\n",
+                meta.dispatch_clock_mhz, meta.combine_clock_mhz);
+    std::printf("clocks    %s\n", wrapped(meta.clocks, 10).c_str());
+  }
+  if (!run.result.why_no_counters.empty()) {
+    std::printf("counters  none: %s\n", wrapped(run.result.why_no_counters, 10).c_str());
+  }
+  if (meta.dropped > 0) {
+    std::printf("records   %llu are missing: buffers were full, or an event is not whole\n",
+                static_cast<unsigned long long>(meta.dropped));
+  }
+  if (!run.timeline_violation.empty()) {
+    std::printf("checked   FAILED: %s\n", wrapped(run.timeline_violation, 10).c_str());
+  } else if (meta.recorded_us > 0) {
+    std::printf("checked   no effect before its cause by more than the clocks' bound; %s\n",
+                meta.dropped == 0 ? "no record is missing" : "as far as there are records");
+  }
+}
+
 void print_text(const Problem& problem, const Config& config, const Run& run) {
   const std::size_t samples = run.result.samples.size();
   const std::string interval =
@@ -103,15 +140,20 @@ void print_text(const Problem& problem, const Config& config, const Run& run) {
     print_measured(run.result);
     print_phases(run.result);
   }
+  print_recording(run);
   if (run.attribution) {
     std::printf("\n%s", attribution_text(*run.attribution).c_str());
   }
 }
 
 int execute(const RunOptions& options, const Context& context) {
-  const Config config = options.config.config();
   const Problem problem = options.problem.problem();
   const std::unique_ptr<engine::Engine> engine = options.engine.make();
+  const Config config = options.config.config([&] {
+    return sweep::tuned_config(sweep::tuned_table_path(),
+                               sweep::tuned_key(engine->name(), engine->device(), problem))
+        .config;
+  });
   require_legal(options.config, problem, config, engine->device());
 
   engine::RunRequest request;
@@ -123,6 +165,8 @@ int execute(const RunOptions& options, const Context& context) {
   request.deadline_ms = options.engine.deadline_ms;
   request.timeline = options.trace;
   request.phases = options.trace;
+  request.counters = options.counters;
+  request.iteration = engine::parse_iteration_choice(options.iteration);
   request.command = context.command;
   if (!options.out.empty()) {
     require_free(options.out, request, options.force);
@@ -134,9 +178,10 @@ int execute(const RunOptions& options, const Context& context) {
   if (!options.out.empty()) {
     write_run(options.out, document, run);
   }
+  const int outcome = run.timeline_violation.empty() ? kFine : kCheckFailed;
   if (options.json) {
     std::printf("%s\n", document.dump(2).c_str());
-    return kFine;
+    return outcome;
   }
   print_text(problem, config, run);
   if (!options.out.empty()) {
@@ -144,7 +189,7 @@ int execute(const RunOptions& options, const Context& context) {
                 run.result.timeline ? ", " : "",
                 run.result.timeline ? joined(options.out, kTimelineFile).c_str() : "");
   }
-  return kFine;
+  return outcome;
 }
 
 }  // namespace
@@ -163,7 +208,13 @@ void add_run(CLI::App& app, Context& context) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Seed of the engine's noise")->capture_default_str();
   command->add_flag("--trace,!--no-trace", options->trace,
-                    "Record one iteration and attribute it (default); on GPUs: time its phases");
+                    "Record iterations and attribute one (default); on GPUs also: time its phases");
+  command
+      ->add_option("--iteration", options->iteration,
+                   "On GPUs: which of the recorded iterations: median, slowest, or a number from 0")
+      ->capture_default_str();
+  command->add_flag("--counters", options->counters,
+                    "On GPUs: sample tensor pipes, NVLink and DRAM beside what is recorded");
   command->add_option("--out", options->out, "Folder for run.json and timeline.fst")
       ->type_name("DIR");
   command->add_flag("--force", options->force, "Write into --out whatever it holds");

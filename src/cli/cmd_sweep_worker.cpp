@@ -99,6 +99,10 @@ void keep_run(engine::Engine& engine, const Problem& problem, const sweep::Measu
   request.command = command;
   const Run run = run_once(engine, request);
   write_run(folder, run_document(engine, request, run), run);
+  if (!run.timeline_violation.empty()) {
+    throw CheckFailure("the recorded timeline breaks the event contract: " +
+                       run.timeline_violation);
+  }
 }
 
 void add_sweep_worker(CLI::App& app, Context& context) {

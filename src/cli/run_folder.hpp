@@ -17,7 +17,9 @@ namespace fusescope::cli {
 struct Run {
   engine::RunResult result;
   sweep::MedianInterval wall_us;
-  std::optional<analysis::Attribution> attribution;  // where a timeline was recorded
+  // Where a timeline was recorded: how it breaks the event contract, or "", and then what it says.
+  std::string timeline_violation;
+  std::optional<analysis::Attribution> attribution;
 };
 
 // Median, and 10% and 90% of the values (the nearest of them); zeros of none.
@@ -29,7 +31,7 @@ struct Spread {
 Spread spread(std::vector<double> values);
 Spread wall_spread(const engine::RunResult& result);
 
-// Throws what the engine throws, and CheckFailure when its timeline breaks the event contract.
+// Throws what the engine throws.
 Run run_once(engine::Engine& engine, const engine::RunRequest& request);
 
 // run.json. `attribution_rows` bounds the lists in it.

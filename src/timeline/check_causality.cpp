@@ -113,16 +113,19 @@ class Causality {
     if (cause == kNone) {
       return "";
     }
-    // A collective ends after the last rank has entered it, a wait after its cause has ended.
-    const bool collective = is_stream_phase(event(id).kind);
-    const std::int64_t least = collective ? event(cause).begin_ns : event(cause).end_ns;
+    // A collective ends after the last rank has entered it, a wait after its cause has ended. Of K
+    // arrivals that a device counts one after the other, any may be the one that opened the gate.
+    const bool measured = timeline_.meta.provenance == Provenance::measured;
+    const bool within =
+        is_stream_phase(event(id).kind) || (measured && event(id).kind == Kind::gate_wait);
+    const std::int64_t least = within ? event(cause).begin_ns : event(cause).end_ns;
     if (event(id).end_ns + tolerance_ >= least) {
       return "";
     }
     return name_of(id) + arguments_text(id) + " ends at " + std::to_string(event(id).end_ns) +
            " ns, before its cause: " + std::string(name(event(cause).kind)) +
            arguments_text(cause) + " on " + describe(dependencies_.track_of(cause)) +
-           (collective ? " begins at " : " ends at ") + std::to_string(least) + " ns";
+           (within ? " begins at " : " ends at ") + std::to_string(least) + " ns";
   }
 
   // The watermark of a plane's last chunk comes after every push to that plane.

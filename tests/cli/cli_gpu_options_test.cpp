@@ -32,6 +32,8 @@ TEST_F(GpuOptions, SayWhatIsAccepted) {
   refused("run --shape tiny.json --deadline-ms 0", {"--deadline-ms"});
   refused("run --shape tiny.json --ranks 0", {"--ranks"});
   refused("run --shape tiny.json --ranks 100000", {"--ranks", "out of range", "integer from"});
+  refused("run --shape tiny.json --iteration fastest",
+          {"--iteration", "fastest", "median, slowest, or a number"});
   refused("run --shape tiny.json --engine sim --set collectives=mpi",
           {"collectives", "auto, nccl or peer_copies"});
 }

@@ -46,6 +46,27 @@ TEST_F(GpuProgram, RunsAndSaysWhatItMeasured) {
   EXPECT_FALSE(run["measured"]["phases"].empty());
 }
 
+TEST_F(GpuProgram, RecordsATimelineThatIsAttributed) {
+  const test::Said said =
+      fusescope(std::string(kRun) + "--json --out recorded --iteration slowest");
+  ASSERT_EQ(said.code, 0) << said.out << said.err;
+  const Json run = said.json();
+  EXPECT_EQ(run["timeline"]["check"], "passed");
+  EXPECT_EQ(run["timeline"]["dropped"], 0);
+  EXPECT_NE(run["timeline"]["iteration"].get<std::string>().find("slowest"), std::string::npos);
+  EXPECT_GT(run["timeline"]["median_us_with_records"].get<double>(), 0);
+  EXPECT_TRUE(run.contains("attribution"));
+  EXPECT_EQ(fusescope("attribute recorded --json").code, 0);
+  EXPECT_EQ(fusescope("timeline recorded -o recorded.pftrace").code, 0);
+  const test::Said text = fusescope(kRun);
+  for (const char* part : {"recording costs", "clocks", "checked", "no record is missing"}) {
+    EXPECT_NE(text.out.find(part), std::string::npos) << text.out << "lacks " << part;
+  }
+  const test::Said serial = fusescope(std::string(kRun) + "--set form=serial");
+  EXPECT_NE(serial.out.find("no timeline: "), std::string::npos) << serial.out;
+  refused(std::string(kRun) + "--iteration 4000", {"4000", "0 to "});
+}
+
 TEST_F(GpuProgram, EveryNumberOfRanksRuns) {
   for (const int ranks : {1, 2, 4, 8}) {
     for (const char* form : {"fused", "serial"}) {

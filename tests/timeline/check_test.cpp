@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "timeline/dependencies.hpp"
 #include "timeline/timeline.hpp"
 #include "tiny_layer.hpp"
 
@@ -194,6 +195,39 @@ TEST(Check, TheClockBoundExcusesWhatClocksCannotTell) {
   EXPECT_NE(check(timeline), "");
   timeline.meta.clock_bound_ns = 5;
   EXPECT_EQ(check(timeline), "");
+}
+
+// A device counts a token's arrivals one after the other, and any of them may open a gate.
+TEST(Check, AMeasuredGateMayOpenWhileArrivalsAreCounted) {
+  Timeline timeline = tiny_layer();
+  timeline.meta.provenance = Provenance::measured;
+  for (Event& event : timeline.events) {  // beyond what a measurement is excused anyway
+    event.begin_ns *= 10'000;
+    event.end_ns *= 10'000;
+  }
+  timeline.begin_ns *= 10'000;
+  timeline.end_ns *= 10'000;
+  for (Counter& counter : timeline.counters) {
+    for (std::int64_t& time : counter.time_ns) {
+      time *= 10'000;
+    }
+  }
+  ASSERT_EQ(check(timeline), "");
+  const Dependencies dependencies(timeline);
+  Dependencies::EventId gate = 0;
+  const auto waits_for_an_arrival = [&](Dependencies::EventId id) {
+    return timeline.events[id].kind == Kind::gate_wait &&
+           dependencies.cause(id) != Dependencies::kNone &&
+           timeline.events[dependencies.cause(id)].begin_ns > timeline.events[id].begin_ns + 10'000;
+  };
+  while (!waits_for_an_arrival(gate)) {
+    ++gate;
+  }
+  const std::int64_t begin = timeline.events[dependencies.cause(gate)].begin_ns;
+  timeline.events[gate].end_ns = begin;
+  EXPECT_EQ(check(timeline), "");
+  timeline.events[gate].end_ns = begin - 5'000;
+  EXPECT_NE(check(timeline).find("before its cause: arrive of token"), std::string::npos);
 }
 
 TEST(Check, LostRecordsExcuseMissingEvents) {
