@@ -29,6 +29,8 @@ constexpr std::array kBugs = {
              false},
     BugEntry{Bug::pull_parity_kept, "pull_parity_kept",
              "a row slot waits for the same mbarrier parity each time", false},
+    BugEntry{Bug::pull_not_drained, "pull_not_drained",
+             "a row slot leaves while the pull that it gave up may still land", false},
     BugEntry{Bug::fetched_barrier_missing, "fetched_barrier_missing",
              "a block that fetches first starts its GEMM while rows are still in flight", false},
     BugEntry{Bug::slack_one_too_many, "slack_one_too_many",

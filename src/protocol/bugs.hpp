@@ -19,6 +19,7 @@ enum class Bug {
   gate_wait_unguarded,
   pull_proxy_fence_missing,
   pull_parity_kept,
+  pull_not_drained,
   fetched_barrier_missing,
   slack_one_too_many,
   slack_one_too_few,

@@ -139,6 +139,7 @@ void Machine::forget_barriers(MbarrierId mbarriers, int mbarrier_count, BarrierI
     NamedBarrier& barrier = *barriers_[id];
     barrier.expected = barrier.arrived = 0;
     barrier.completed = 0;
+    barrier.open_vote = true;
     barrier.waiters = {};
     barrier.open_generic.clear(width_);
     barrier.open_async.clear(width_);
@@ -182,7 +183,7 @@ Thread& Machine::new_thread(int device, LaunchId launch, Label label) {
   thread.store_reads_ = thread.store_writes_ = -1;
   thread.has_fenced_gpu_ = thread.has_fenced_system_ = thread.has_pending_ = false;
   thread.groups_ = {};
-  thread.committed_ = 0;
+  thread.committed_ = thread.loads_ = 0;
   thread.alive_ = false;
   thread.ready_at_ = thread.bounded_at_ = thread.next_waiter_ = -1;
   thread.waiting_in_ = nullptr;
@@ -281,10 +282,11 @@ void Machine::finish(Thread& thread) {
   thread.root_.destroy();
   thread.alive_ = false;
   --live_threads_;
-  if (!thread.groups_done(0, true) || thread.groups_[thread.committed_ % Thread::kGroups].to_read) {
-    report(
-        FindingKind::incomplete,
-        to_string(thread.label_) + " ends while a bulk copy of its shared memory may still read");
+  if (thread.loads_ > 0 || !thread.groups_done(0, true) ||
+      thread.groups_[thread.committed_ % Thread::kGroups].to_read > 0) {
+    report(FindingKind::incomplete,
+           to_string(thread.label_) +
+               " ends while a bulk copy may still read or write its block's shared memory");
   }
   if (thread.launch_ >= 0) {
     Launch& launch = *launches_[thread.launch_];

@@ -18,8 +18,9 @@
 namespace fusescope::protocol {
 namespace {
 
-constexpr std::array<const char*, 6> kFaults = {"none",         "dead_rank", "frozen_rank",
-                                                "lost_arrival", "lost_push", "impatience"};
+constexpr std::array kFaults = {"none",           "dead_rank", "frozen_rank",    "lost_ids",
+                                "lost_barrier",   "lost_pull", "lost_arrival",   "lost_tile",
+                                "lost_residency", "lost_push", "lost_watermark", "impatience"};
 
 struct Field {
   const char* name;

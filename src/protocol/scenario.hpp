@@ -13,11 +13,18 @@ namespace fusescope::protocol {
 // the host has cleared the protocol's words, must be right again.
 enum class Fault {
   none,
-  dead_rank,     // the rank takes no part in the iteration
-  frozen_rank,   // nothing of the rank moves any more
-  lost_arrival,  // one landed row is not counted
-  lost_push,     // one push is not counted
-  impatience,    // waits give up although they could have gone on
+  dead_rank,    // the rank takes no part in the iteration
+  frozen_rank,  // nothing of the rank moves any more
+  // A signal that the rank does not give (kernels/layer_args.hpp, Faults):
+  lost_ids,
+  lost_barrier,
+  lost_pull,
+  lost_arrival,
+  lost_tile,
+  lost_residency,
+  lost_push,
+  lost_watermark,
+  impatience,  // waits give up although they could have gone on
 };
 
 struct Scenario {

@@ -75,6 +75,7 @@ struct NamedBarrier {
   int arrived = 0;
   std::uint32_t completed = 0;
   LabelId first = -1;
+  bool open_vote = true, vote = true;  // __syncthreads_and
   Waiters waiters;
   Clock open_generic, open_async;
   Clock generic, async;

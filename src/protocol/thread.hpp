@@ -86,7 +86,7 @@ struct Meeting {
   std::uint32_t generation;  // that the thread waits to be over
   bool await_ready() const noexcept;
   void await_suspend(std::coroutine_handle<> who) const;
-  void await_resume() const;
+  bool await_resume() const;  // whether all votes were true
 };
 struct WaitGroups {
   Thread& thread;
@@ -166,8 +166,8 @@ class Thread {
   WaitPhase wait_phase(MbarrierId id, std::uint32_t parity, bool bounded = false) {
     return {*this, id, parity, bounded};
   }
-  // bar.sync: `threads` of them arrive with this call, `count` in all.
-  Meeting meet(BarrierId id, int threads, int count);
+  // bar.sync: `threads` of them arrive with this call, `count` in all. With a vote, __syncthreads_and.
+  Meeting meet(BarrierId id, int threads, int count, bool vote = true);
 
   // --- streams -------------------------------------------------------------------------------------
   WaitLaunch join(LaunchId launch) { return {*this, launch}; }
@@ -218,6 +218,7 @@ class Thread {
   bool has_fenced_gpu_ = false, has_fenced_system_ = false, has_pending_ = false;
   std::array<Group, kGroups> groups_;
   int committed_ = 0;  // groups so far
+  int loads_ = 0;      // bulk loads of this thread that have not landed
 
   std::coroutine_handle<> handle_;
   engine::sim::Task::Handle root_;

@@ -61,6 +61,7 @@ void Thread::start_load(Span to, Span from, int checked, std::int32_t stamp, Mba
   copy.reads_at = copy.writes_at = ++machine_.ticks_[barrier.copier];
   copy.from_rank = static_cast<std::int16_t>(peer);
   copy.to_rank = label_.rank;
+  ++loads_;
   machine_.start_copy(copy, *this);
   if (machine_.traces()) {
     machine_.note(*this,
@@ -85,6 +86,7 @@ void Thread::start_constant_load(Span to, std::uint64_t value, std::int32_t stam
   copy.reads = copy.writes = barrier.copier;
   copy.reads_at = copy.writes_at = ++machine_.ticks_[barrier.copier];
   copy.from_rank = copy.to_rank = label_.rank;
+  ++loads_;
   machine_.start_copy(copy, *this);
 }
 
@@ -219,6 +221,7 @@ void Machine::advance_copy(std::int32_t index) {
     write_for(copy);
     Mbarrier& barrier = *mbarriers_[copy.mbarrier];
     --barrier.copies;
+    --thread.loads_;
     barrier.open_generic.raise(copy.writes, copy.writes_at);
     barrier.open_async.raise(copy.writes, copy.writes_at);
     complete_phase_if_full(barrier);
@@ -329,7 +332,7 @@ bool WaitPhase::await_resume() const {
 
 // --- named barriers ------------------------------------------------------------------------------
 
-Meeting Thread::meet(BarrierId id, int threads, int count) {
+Meeting Thread::meet(BarrierId id, int threads, int count, bool vote) {
   NamedBarrier& barrier = machine_.barrier(id);
   const int width = machine_.width_;
   if (machine_.traces()) {
@@ -347,6 +350,7 @@ Meeting Thread::meet(BarrierId id, int threads, int count) {
   barrier.open_generic.join(generic_, width);
   barrier.open_async.join(async_, width);
   barrier.arrived += threads;
+  barrier.open_vote = barrier.open_vote && vote;
   advance();
   const Meeting meeting{*this, id, barrier.completed + 1};
   if (barrier.arrived >= barrier.expected) {
@@ -360,6 +364,8 @@ Meeting Thread::meet(BarrierId id, int threads, int count) {
     barrier.open_generic.clear(width);
     barrier.open_async.clear(width);
     barrier.arrived = 0;
+    barrier.vote = barrier.open_vote;
+    barrier.open_vote = true;
     ++barrier.completed;
     machine_.wake(barrier.waiters);
   }
@@ -377,10 +383,11 @@ void Meeting::await_suspend(std::coroutine_handle<> who) const {
   thread.is_bounded_ = false;
   thread.machine_.block(thread, thread.machine_.barrier(barrier).waiters);
 }
-void Meeting::await_resume() const {
+bool Meeting::await_resume() const {
   const NamedBarrier& met = thread.machine_.barrier(barrier);
   thread.generic_.join(met.generic, thread.machine_.width_);
   thread.async_.join(met.async, thread.machine_.width_);
+  return met.vote;
 }
 
 // --- streams -------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
   EXPECT_GT(seen.size(), 1990u);
   EXPECT_EQ(ranks, (std::set<int>{1, 2, 3, 4}));
   EXPECT_EQ(combines.size(), 2u);
-  EXPECT_EQ(faults.size(), 6u);
+  EXPECT_EQ(faults.size(), 12u);
   EXPECT_EQ(fetches_first.size() + all_hands.size() + shares_gpu.size(), 6u);
 }
 

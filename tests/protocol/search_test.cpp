@@ -63,9 +63,9 @@ TEST(Search, StopsWhenItIsTold) {
 
 // Every kind of fault: what is left ends, and the launch that follows is right.
 TEST(Search, FaultsEndInAnAbort) {
-  std::array<int, 6> aborted{};
+  std::array<int, 12> aborted{};
   Machine machine;
-  for (std::uint64_t i = 0; i < 3000; ++i) {
+  for (std::uint64_t i = 0; i < 6000; ++i) {
     const Scenario s = draw_scenario({}, 4, i);
     StrategyChooser chooser(target_of(s), 4, i);
     const Outcome outcome = run_schedule(machine, s, Bug::none, chooser);

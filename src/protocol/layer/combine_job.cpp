@@ -47,7 +47,7 @@ void sum(const Thread& t, const JobGroup& j, int token, int buffer, int first, i
 // JobRunner::count_push.
 Task count_push(Thread& t, JobGroup j, int token) {
   Layer& layer = j.layer;
-  if (layer.loses_push(t.rank(), j.round, token)) {
+  if (token == 0 && layer.loses(Fault::lost_push, t.rank(), j.round)) {
     co_return;
   }
   const int to = layer.source_rank(token);
@@ -79,6 +79,9 @@ Task count_push(Thread& t, JobGroup j, int token) {
   if (!layer.has(Bug::releasing_fences_missing)) {
     t.fence(Scope::system);
   }
+  if (to == 0 && layer.loses(Fault::lost_watermark, t.rank(), j.round)) {
+    co_return;
+  }
   const std::uint64_t iteration = t.read(layer.places[t.rank()].iteration, kAnyStamp);
   co_await t.store(layer.watermark(to, t.rank(), chunk), iteration, Order::release,
                    layer.has(Bug::watermark_gpu_scope) ? Scope::gpu : Scope::system);
@@ -92,6 +95,7 @@ Task job_front(Thread& t, JobGroup j) {
   const CellId mailbox = j.block.mailboxes + j.group;
   const auto jobs = static_cast<std::uint64_t>(layer.s.tokens());
   const bool guarded = !layer.has(Bug::ready_wait_unguarded);
+  const std::uint64_t stopped = co_await layer.aborted(t);
   int buffer = 0;
   bool again = true;
   std::uint64_t job = static_cast<std::uint64_t>(j.one_job);
@@ -110,14 +114,14 @@ Task job_front(Thread& t, JobGroup j) {
     std::uint64_t token = job < jobs ? job_token(t, j, job) : kNone;
     if (token != kNone) {
       layer.claimed(t, static_cast<int>(token));
-      bool ready = true;
+      bool ready = stopped == 0;
       t.read(mine.slots, j.round.stamp);
-      for (int k = 0; k < layer.s.topk; ++k) {
+      for (int k = 0; ready && k < layer.s.topk; ++k) {
         const int slot = j.round.slot(t.rank(), static_cast<int>(token), k);
         const bool reached = co_await t.wait_at_least(mine.done + slot / layer.s.row_block,
                                                       static_cast<std::uint64_t>(layer.s.n_tiles()),
                                                       Order::acquire, Scope::gpu, guarded);
-        ready = ready && reached;
+        ready = reached;
       }
       token = ready ? token : kNone;
     }

@@ -26,6 +26,8 @@ Task run_slot(Thread& t, RowSlot r) {
     t.fence_proxy_async();
   }
 
+  const std::uint64_t earlier = co_await layer.aborted(t);
+  bool stopped = earlier != 0;
   std::uint32_t parity = 0;
   const int per_block = layer.s.config.tokens_per_block;
   for (int i = r.slot * r.blocks + r.block; i < layer.s.tokens(); i += r.blocks * per_block) {
@@ -34,14 +36,24 @@ Task run_slot(Thread& t, RowSlot r) {
       t.read(mine.pull_order, round.stamp);
       token = round.tables[r.rank].pull_order[i];
     }
+    if (stopped) {
+      break;
+    }
     // pull
     const int source = layer.source_rank(token);
     const int row_of_source = token - source * layer.s.tokens_per_rank;
-    t.arrive_expecting(landed, 1);
-    t.start_load(row, {layer.places[source].tokens + row_of_source, 1}, 1, round.stamp, landed,
-                 source);
+    const bool started = token != 0 || !layer.loses(Fault::lost_pull, r.rank, round);
+    if (started) {
+      t.arrive_expecting(landed, 1);
+      t.start_load(row, {layer.places[source].tokens + row_of_source, 1}, 1, round.stamp, landed,
+                   source);
+    }
     const bool pulled = co_await t.wait_phase(landed, parity, true);
-    if (!pulled) {
+    stopped = !pulled;
+    if (stopped) {
+      if (started && !layer.has(Bug::pull_not_drained)) {
+        co_await t.wait_phase(landed, parity);  // whatever the abort word says
+      }
       break;
     }
     if (!layer.has(Bug::pull_parity_kept)) {
@@ -65,7 +77,7 @@ Task run_slot(Thread& t, RowSlot r) {
     if (!layer.has(Bug::arrival_fence_missing)) {
       t.fence(Scope::gpu);
     }
-    const int first = layer.loses_arrival(r.rank, round, token) ? 1 : 0;
+    const int first = token == 0 && layer.loses(Fault::lost_arrival, r.rank, round) ? 1 : 0;
     for (int k = first; k < layer.s.topk; ++k) {
       co_await t.fetch_add(mine.arrivals + round.slot(r.rank, token, k) / layer.s.row_block, 1,
                            Order::relaxed, Scope::gpu);
@@ -73,7 +85,7 @@ Task run_slot(Thread& t, RowSlot r) {
   }
   t.fence_proxy_async();
   if (r.fetched_threads > 0 && !layer.has(Bug::fetched_barrier_missing)) {
-    co_await t.meet(r.smem.named + kFetchedBarrier, r.fetched_threads, kBlockThreads);
+    co_await t.meet(r.smem.named + kFetchedBarrier, r.fetched_threads, kBlockThreads, !stopped);
   }
 }
 
@@ -84,21 +96,33 @@ struct Compute {
   int meets;  // 0: the block does not fetch first
 };
 
-Task after_fetch(Thread& t, Compute c) {
-  if (c.meets > 0 && !c.gemm.layer.has(Bug::fetched_barrier_missing)) {
-    co_await t.meet(c.gemm.block.named + kFetchedBarrier, c.meets, kBlockThreads);
-  }
+Meeting after_fetch(Thread& t, const Compute& c) {
+  return t.meet(c.gemm.block.named + kFetchedBarrier, c.meets, kBlockThreads);
+}
+
+bool fetches_first(const Compute& c) {
+  return c.meets > 0 && !c.gemm.layer.has(Bug::fetched_barrier_missing);
 }
 
 Task producer(Thread& t, Compute c) {
-  co_await after_fetch(t, c);
+  if (fetches_first(c)) {
+    const bool fetched = co_await after_fetch(t, c);
+    if (!fetched) {
+      co_return;
+    }
+  }
   co_await t.meet(c.gemm.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
   co_await produce_tiles(t, c.gemm);
   co_await t.meet(c.gemm.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
 }
 
 Task consumer(Thread& t, Compute c, int group) {
-  co_await after_fetch(t, c);
+  if (fetches_first(c)) {
+    const bool fetched = co_await after_fetch(t, c);
+    if (!fetched) {
+      co_return;
+    }
+  }
   if (group == 0) {
     init_gemm(t, c.gemm);
   }
@@ -108,7 +132,12 @@ Task consumer(Thread& t, Compute c, int group) {
 }
 
 Task storer(Thread& t, Compute c, int group) {
-  co_await after_fetch(t, c);
+  if (fetches_first(c)) {
+    const bool fetched = co_await after_fetch(t, c);
+    if (!fetched) {
+      co_return;
+    }
+  }
   co_await t.meet(c.gemm.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);
   co_await store_tiles(t, c.gemm, group);
   co_await t.meet(c.gemm.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);

@@ -112,7 +112,9 @@ Task produce_tiles(Thread& t, GemmCall c) {
   Schedule schedule(c);
   TileJob job{};
 
-  while (schedule.next(job)) {
+  // Gates of both kernels look once at the abort word: none opens after an earlier phase was aborted.
+  const std::uint64_t stopped = co_await layer.aborted(t);
+  while (stopped == 0 && schedule.next(job)) {
     if (c.gate >= 0) {
       const WordId gate = c.gate + job.row_block;
       const std::uint64_t arrived = co_await t.load(gate, gate_order(c), Scope::gpu);
@@ -240,17 +242,17 @@ Task store_tiles(Thread& t, GemmCall c, int group) {
   RingCursor cursor{kStagedPerConsumer};
 
   for (int tile_count = 0;; ++tile_count) {
-    int row_block = 0;
+    std::uint64_t tile = 0;
     for (int chunk = 0; chunk < half; ++chunk) {
       co_await t.wait_phase(staged + cursor.slot, cursor.parity);
-      const std::uint64_t tile = t.read(chunk_tiles + cursor.slot, c.round.stamp);
+      tile = t.read(chunk_tiles + cursor.slot, c.round.stamp);
       if (tile == kStop) {
         co_await t.wait_stored();
         co_return;
       }
-      row_block = row_block_of(tile);
-      t.start_store({layer.tile_cells(c.d, row_block, n_tile_of(tile)) + group * half + chunk},
-                    {staged_cell(c, group, cursor.slot)}, c.round.stamp, c.rank);
+      t.start_store(
+          {layer.tile_cells(c.d, row_block_of(tile), n_tile_of(tile)) + group * half + chunk},
+          {staged_cell(c, group, cursor.slot)}, c.round.stamp, c.rank);
       t.commit_group();
       // One copy stays in flight behind the next; the tile's last two go back together.
       if (chunk > 0) {
@@ -272,8 +274,11 @@ Task store_tiles(Thread& t, GemmCall c, int group) {
       const std::uint64_t before =
           co_await t.fetch_add(c.block.halves + join, 1, Order::acq_rel, Scope::block);
       if (before % 2 == (layer.has(Bug::first_half_signals) ? 0u : 1u)) {
+        if (c.loses_tile && tile == 0) {
+          continue;
+        }
         const Order order = layer.has(Bug::done_relaxed) ? Order::relaxed : Order::release;
-        co_await t.fetch_add(c.signal + row_block, 1, order, Scope::gpu);
+        co_await t.fetch_add(c.signal + row_block_of(tile), 1, order, Scope::gpu);
       }
     }
   }

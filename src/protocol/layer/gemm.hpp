@@ -23,7 +23,8 @@ struct GemmCall {
   bool a_has_padding;  // padding rows of the operand hold nothing
   WordId gate = -1;    // one word per row block; -1 = none
   std::uint64_t open_at = 0;
-  WordId signal = -1;  // one word per row block; -1 = none
+  WordId signal = -1;       // one word per row block; -1 = none
+  bool loses_tile = false;  // a fault: row block 0's first tile is not signalled
 };
 
 // By the block's first thread, before all meet.

@@ -56,7 +56,9 @@ Task producer(Thread& t, Compute c) {
 Task consumer(Thread& t, Compute c, int group) {
   Machine& machine = t.machine();
   if (group == 0) {
-    if (c.announces) {
+    const bool lost =
+        c.gemm.worker == 0 && c.gemm.layer.loses(Fault::lost_residency, t.rank(), c.gemm.round);
+    if (c.announces && !lost) {
       co_await t.fetch_add(c.gemm.layer.places[t.rank()].resident, 1, Order::relaxed, Scope::gpu);
     }
     init_gemm(t, c.gemm);
@@ -127,7 +129,8 @@ class Launcher {
                         .d = mine.partial,
                         .activates = false,
                         .a_has_padding = false,
-                        .signal = mine.done};
+                        .signal = mine.done,
+                        .loses_tile = layer_.loses(Fault::lost_tile, rank_, round_)};
     const Compute compute{gemm, joins, announces};
     Thread& p = thread(Role::producer, block, -1, false);
     machine.start(p, producer(p, compute));

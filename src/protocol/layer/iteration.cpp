@@ -38,10 +38,11 @@ std::vector<Part> parts_of(const Layer& layer, const std::vector<int>& ranks) {
   return {{true, false}, {false, true}};
 }
 
-Task barrier(Thread& stream, Layer& layer, const std::vector<int>& ranks, BarrierPoint point) {
+Task barrier(Thread& stream, Layer& layer, const std::vector<int>& ranks, const Round& round,
+             BarrierPoint point) {
   for (const Part part : parts_of(layer, ranks)) {
     for (const int rank : ranks) {
-      co_await stream.join(launch_device_barrier(layer, stream, rank, point, part));
+      co_await stream.join(launch_device_barrier(layer, stream, rank, point, round, part));
     }
   }
 }
@@ -61,13 +62,13 @@ Task run_round(Thread& stream, Layer& layer, const std::vector<int>& ranks, cons
     co_await build_schedule(stream, layer, rank, round);
   }
   if (!layer.has(Bug::entry_barrier_skipped)) {
-    co_await barrier(stream, layer, ranks, BarrierPoint::entry);
+    co_await barrier(stream, layer, ranks, round, BarrierPoint::entry);
   }
   for (const int rank : ranks) {
     co_await stream.join(launch_copy_in(layer, stream, rank, round));
   }
   if (!layer.has(Bug::copied_barrier_skipped)) {
-    co_await barrier(stream, layer, ranks, BarrierPoint::copied);
+    co_await barrier(stream, layer, ranks, round, BarrierPoint::copied);
   }
   for (const int rank : ranks) {
     co_await dispatch_gemm(stream, layer, rank, round);

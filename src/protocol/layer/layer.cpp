@@ -96,12 +96,13 @@ bool Layer::recover() {
   if (s.fault == Fault::none || s.fault == Fault::frozen_rank) {
     return false;
   }
-  const bool must_show = (s.fault == Fault::dead_rank && s.ranks > 1) ||
-                         s.fault == Fault::lost_arrival || s.fault == Fault::lost_push;
+  const bool may_pass =
+      s.fault == Fault::impatience || (s.fault == Fault::dead_rank && s.ranks == 1) ||
+      (s.fault == Fault::lost_residency && s.config.combine == Combine::dispenser);
   const bool reported = std::any_of(places.begin(), places.end(), [&](const RankPlaces& p) {
     return machine.memory().peek(p.diagnosis) != 0;
   });
-  if (machine.aborted() != reported || (must_show && !reported)) {
+  if (machine.aborted() != reported || (!may_pass && !reported)) {
     machine.report(FindingKind::incomplete, "a fault left no diagnosis behind");
     return false;
   }
@@ -129,16 +130,6 @@ bool Layer::recover() {
   }
   start_streams(s.iterations, s.iterations, true);
   return true;
-}
-
-bool Layer::loses_arrival(int rank, const Round& round, int token) const {
-  return s.fault == Fault::lost_arrival && rank == s.fault_rank &&
-         round.stamp == s.fault_iteration + 1 && token == 0;
-}
-
-bool Layer::loses_push(int rank, const Round& round, int token) const {
-  return s.fault == Fault::lost_push && rank == s.fault_rank &&
-         round.stamp == s.fault_iteration + 1 && token == 0;
 }
 
 void Layer::begin_round(int rank) {

@@ -49,8 +49,14 @@ class Layer final : public Model {
   WordId pushed(int rank, int to, int chunk) const {
     return places[rank].pushed + to * s.config.watermark_chunks + chunk;
   }
-  bool loses_arrival(int rank, const Round& round, int token) const;
-  bool loses_push(int rank, const Round& round, int token) const;
+  // Whether the rank loses this signal in this iteration.
+  bool loses(Fault signal, int rank, const Round& round) const {
+    return s.fault == signal && rank == s.fault_rank && round.stamp == s.fault_iteration + 1;
+  }
+  // One look at the rank's abort word, before a role begins.
+  LoadWord aborted(Thread& thread) const {
+    return thread.load(places[thread.rank()].abort, Order::relaxed, Scope::system);
+  }
 
   // What the rules say happens exactly once; anything else is a finding.
   void claimed(const Thread& by, int token);
@@ -81,7 +87,7 @@ struct Part {
 };
 LaunchId launch_ids_exchange(Layer& layer, Thread& stream, int rank, const Round& round, Part part);
 LaunchId launch_device_barrier(Layer& layer, Thread& stream, int rank, BarrierPoint point,
-                               Part part);
+                               const Round& round, Part part);
 Task build_schedule(Thread& stream, Layer& layer, int rank, const Round& round);
 LaunchId launch_copy_in(Layer& layer, Thread& stream, int rank, const Round& round);
 LaunchId launch_activation(Layer& layer, Thread& stream, int rank, const Round& round);

@@ -20,7 +20,7 @@ inline constexpr int kBlockThreads = 384;
 inline constexpr int kJobThreads = 128;
 // Named barriers of a block.
 inline constexpr int kGemmBarrier = 1;
-inline constexpr int kFetchedBarrier = 2;
+inline constexpr int kFetchedBarrier = 0;
 inline constexpr int kJoinBarrier = 2;
 inline constexpr int kFirstJobBarrier = 3;
 inline constexpr int kNamedBarriers = kFirstJobBarrier + kMostJobGroups;

@@ -20,6 +20,8 @@ Task exchange_ids(Thread& t, Layer& layer, const Round& round, int peer, Part pa
   if (part.arrive) {
     t.write(to.ids + t.rank(), t.read(mine.own_ids, round.stamp), round.stamp);
     t.write(to.weights + t.rank(), t.read(mine.own_weights, round.stamp), round.stamp);
+  }
+  if (part.arrive && !layer.loses(Fault::lost_ids, t.rank(), round)) {
     if (!layer.has(Bug::releasing_fences_missing)) {
       t.fence(Scope::system);
     }
@@ -32,11 +34,12 @@ Task exchange_ids(Thread& t, Layer& layer, const Round& round, int peer, Part pa
 
 // --- device barrier: one thread per rank ---------------------------------------------------------
 
-Task meet_peer(Thread& t, Layer& layer, BarrierPoint point, int peer, Part part) {
+Task meet_peer(Thread& t, Layer& layer, BarrierPoint point, int peer, const Round& round,
+               Part part) {
   const RankPlaces& mine = layer.places[t.rank()];
   const std::uint64_t target =
       t.read(mine.iteration, kAnyStamp) * kBarrierPoints + static_cast<std::uint64_t>(point);
-  if (part.arrive) {
+  if (part.arrive && !layer.loses(Fault::lost_barrier, t.rank(), round)) {
     if (!layer.has(Bug::releasing_fences_missing)) {
       t.fence(Scope::system);
     }
@@ -194,14 +197,14 @@ LaunchId launch_ids_exchange(Layer& layer, Thread& stream, int rank, const Round
 }
 
 LaunchId launch_device_barrier(Layer& layer, Thread& stream, int rank, BarrierPoint point,
-                               Part part) {
+                               const Round& round, Part part) {
   const LaunchId launch = layer.machine.begin_launch();
   const char* name =
       point == BarrierPoint::entry ? "device_barrier entry" : "device_barrier copied";
   for (int peer = 0; peer < layer.s.ranks; ++peer) {
     Thread& t =
         layer.machine.add_thread(stream, launch, label(Role::barrier, name, rank, peer), false);
-    layer.machine.start(t, meet_peer(t, layer, point, peer, part));
+    layer.machine.start(t, meet_peer(t, layer, point, peer, round, part));
   }
   return launch;
 }
