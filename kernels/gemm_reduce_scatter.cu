@@ -12,7 +12,7 @@
 namespace fusescope::kernels {
 namespace {
 
-template <int Index>
+template <int Index, class Records>
 void launch(const GemmReduceScatterArgs& args, int blocks, cudaStream_t stream) {
   constexpr GemmVariant V = kGemmVariants[Index];
   // Pushers of compute blocks reuse the ring and the staging chunks; the control area behind them stays.
@@ -23,44 +23,48 @@ void launch(const GemmReduceScatterArgs& args, int blocks, cudaStream_t stream) 
         std::to_string(args.push.rows) + " rows need " + std::to_string(wanted) +
         " bytes of shared memory, the GEMM leaves " + std::to_string(bytes_for_pushes(V)));
   }
-  launch_cooperative(gemm_reduce_scatter_kernel<Index, NoProbe>, "gemm_reduce_scatter", args,
+  launch_cooperative(gemm_reduce_scatter_kernel<Index, Records>, "gemm_reduce_scatter", args,
                      blocks, kGemmThreads, shared_bytes(V), stream);
 }
 
 using Launcher = void (*)(const GemmReduceScatterArgs&, int, cudaStream_t);
 
 // A deferred tile is signalled a tile late, which only delays pushes.
-template <int Index>
+template <int Index, class Records>
 constexpr Launcher launcher() {
   if constexpr (kGemmVariants[Index].epilogue == Epilogue::kStore &&
                 !kGemmVariants[Index].deferred) {
-    return &launch<Index>;
+    return &launch<Index, Records>;
   } else {
     return nullptr;
   }
 }
 
-template <int... Index>
+template <class Records, int... Index>
 constexpr auto make_launchers(std::integer_sequence<int, Index...>) {
-  return std::array<Launcher, sizeof...(Index)>{launcher<Index>()...};
+  return std::array<Launcher, sizeof...(Index)>{launcher<Index, Records>()...};
 }
 
-constexpr auto kLaunchers =
-    make_launchers(std::make_integer_sequence<int, static_cast<int>(kGemmVariants.size())>());
+template <class Records>
+constexpr auto kLaunchers = make_launchers<Records>(
+    std::make_integer_sequence<int, static_cast<int>(kGemmVariants.size())>());
 
 constexpr int kReduceThreads = 256;
 constexpr int kMaxReduceBlocks = 1024;
 
 // The other senders' watermarks of this chunk, by one thread per sender; all threads learn the outcome.
-__device__ bool wait_for_chunk(const ReducePlanesArgs& args, int chunk) {
+template <class Writer>
+__device__ bool wait_for_chunk(const ReducePlanesArgs& args, int chunk, Writer& writer) {
   const LayerArgs& layer = args.layer;
   const int sender = static_cast<int>(threadIdx.x);
   bool raised = true;
   if (sender < layer.ranks && sender != layer.rank) {
+    writer.record(Point::watermark_wait_begin, sender, chunk);
     // Acquires at system scope what the elected pusher released: orders the sender's rows, written to
     // this GPU's memory, before the loads of the sum, here and, through the barrier, in all threads.
     raised = wait_for_flag(layer.guard, Wait::watermark, sender,
                            layer.mine().flags->watermark[sender][chunk], layer.counters->iteration);
+    writer.record(Point::watermark_seen, sender, chunk);
   }
   return __syncthreads_and(raised) != 0;
 }
@@ -84,19 +88,39 @@ __device__ void sum_row(const ReducePlanesArgs& args, int t) {
   }
 }
 
+// The rows of a chunk that this block has summed are written. By the block's first thread.
+template <class Records>
+__device__ void record_sum_end(typename Records::Writer& writer, int chunk) {
+  if constexpr (Records::kOn) {
+    if (chunk < 0)
+      return;
+    __syncthreads();
+    if (threadIdx.x == 0)
+      writer.record(Point::reduce_end, -1, chunk);
+  }
+}
+
+template <class Records>
 __global__ void __launch_bounds__(kReduceThreads)
     reduce_planes_kernel(const __grid_constant__ ReducePlanesArgs args) {
+  const typename Records::PhaseStamps stamps(args.layer.records, Phase::final_reduce);
+  typename Records::Writer writer(args.layer.records, Family::reduce, static_cast<int>(blockIdx.x),
+                                  static_cast<int>(threadIdx.x));
   int seen = -1;  // chunks come in order
   for (int t = static_cast<int>(blockIdx.x); t < args.layer.tokens_per_rank;
        t += static_cast<int>(gridDim.x)) {
     const int chunk = args.layer.chunk_of(t, args.watermark_chunks);
     if (args.waits && chunk != seen) {
-      if (!wait_for_chunk(args, chunk))
+      record_sum_end<Records>(writer, seen);
+      if (!wait_for_chunk(args, chunk, writer))
         return;
       seen = chunk;
+      if (threadIdx.x == 0)
+        writer.record(Point::reduce_begin, -1, chunk);
     }
     sum_row(args, t);
   }
+  record_sum_end<Records>(writer, seen);
 }
 
 }  // namespace
@@ -104,7 +128,8 @@ __global__ void __launch_bounds__(kReduceThreads)
 void launch_gemm_reduce_scatter(const GemmReduceScatterArgs& args, const GemmVariant& variant,
                                 int blocks, cudaStream_t stream) {
   const int index = variant_index(variant);
-  const Launcher launcher = index < 0 ? nullptr : kLaunchers.at(static_cast<std::size_t>(index));
+  const auto& launchers = args.layer.is_recorded() ? kLaunchers<Recording> : kLaunchers<Silent>;
+  const Launcher launcher = index < 0 ? nullptr : launchers.at(static_cast<std::size_t>(index));
   if (launcher == nullptr) {
     throw std::invalid_argument("gemm_reduce_scatter: " + to_string(variant) +
                                 " is not built; plain stores are, not deferred");
@@ -112,9 +137,14 @@ void launch_gemm_reduce_scatter(const GemmReduceScatterArgs& args, const GemmVar
   launcher(args, blocks, stream);
 }
 
+int reduce_planes_blocks(int tokens_per_rank) {
+  return std::min(tokens_per_rank, kMaxReduceBlocks);
+}
+
 void launch_reduce_planes(const ReducePlanesArgs& args, cudaStream_t stream) {
-  reduce_planes_kernel<<<std::min(args.layer.tokens_per_rank, kMaxReduceBlocks), kReduceThreads, 0,
-                         stream>>>(args);
+  const auto kernel =
+      args.layer.is_recorded() ? reduce_planes_kernel<Recording> : reduce_planes_kernel<Silent>;
+  kernel<<<reduce_planes_blocks(args.layer.tokens_per_rank), kReduceThreads, 0, stream>>>(args);
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 

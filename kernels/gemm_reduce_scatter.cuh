@@ -6,6 +6,7 @@
 #include "kernels/gemm/grouped_gemm.cuh"
 #include "kernels/gemm_combine_push.cuh"
 #include "kernels/gemm_reduce_scatter.hpp"
+#include "kernels/recording.cuh"
 #include "kernels/sm_clock.cuh"
 
 namespace fusescope::kernels {
@@ -23,10 +24,16 @@ struct Push {
 // warps, so that one pusher's wait holds up no other. Pushes are claimed in slot order, in which the
 // GEMM computes, so that what is claimed first is ready first. When run() returns in a thread, no copy
 // into or out of its buffer is in flight.
+//
+// A pusher's records are those of a job of kernel 2 (timeline/records/record.hpp): the job's token is the
+// push's first, its position the push's number, its sum the load.
+template <class Records>
 struct PushRole {
   const LayerArgs& layer;
   const PushArgs& push;
   unsigned char* smem;  // `pushers` buffers of `rows` rows, then one mbarrier per pusher
+  Family family;
+  int block;  // within the family
 
   __device__ void run() const {
     const int warps = static_cast<int>(blockDim.x) / 32;
@@ -37,7 +44,11 @@ struct PushRole {
   }
 
  private:
+  using Writer = typename Records::Writer;
+
   __device__ void run_pusher(int pusher) const {
+    Writer front(layer.records, family, block, pusher * kWritersPerPusher + timeline::kFront);
+    Writer back(layer.records, family, block, pusher * kWritersPerPusher + timeline::kPusher);
     const std::size_t bytes = static_cast<std::size_t>(push.rows) * layer.row_bytes();
     unsigned char* buffer = smem + static_cast<std::size_t>(pusher) * bytes;
     std::uint64_t& landed = reinterpret_cast<std::uint64_t*>(
@@ -54,14 +65,16 @@ struct PushRole {
     // An earlier phase may have been aborted: nothing starts then.
     bool stopped = aborted(layer.guard);
     for (std::uint32_t parity = 0; !stopped; parity ^= 1) {
+      front.record(Point::claim_begin);
       const int number = claim();
+      front.record(Point::claimed, number < pushes ? number : layer.tokens);
       if (number >= pushes)
         break;
       const Push p = push_at(number / pushes_per_rank, number % pushes_per_rank);
-      stopped = !wait_ready(p) || !fetch(p, buffer, landed, parity);
+      stopped = !wait_ready(p, front) || !fetch(p, buffer, landed, parity, front);
       if (!stopped) {
-        send(p, buffer);
-        count(p);
+        send(p, buffer, back);
+        count(p, back);
       }
     }
   }
@@ -82,7 +95,8 @@ struct PushRole {
   }
 
   // The push's row blocks; rows of one push may lie in two.
-  __device__ bool wait_ready(const Push& p) const {
+  __device__ bool wait_ready(const Push& p, Writer& front) const {
+    front.record(Point::ready_wait_begin, first_token(p));
     for (int b = p.slot / kBlockRows; b <= (p.slot + p.rows - 1) / kBlockRows; ++b) {
       // Acquires what the tile's storer released: orders the tile's stores before what follows.
       if (!wait_for_counter(layer.guard, Wait::ready, b, layer.done[b], push.done_at))
@@ -90,64 +104,83 @@ struct PushRole {
     }
     // The loads that follow are bulk copies, and belong to the async proxy.
     ptx::fence_proxy_async(ptx::space_global);
+    front.record(Point::ready, first_token(p));
     return true;
   }
 
   // False: aborted, and no copy into `buffer` is in flight.
   __device__ bool fetch(const Push& p, unsigned char* buffer, std::uint64_t& landed,
-                        std::uint32_t parity) const {
+                        std::uint32_t parity, Writer& front) const {
+    front.record(Point::sum_begin, first_token(p));
     const bool started = !holds(p, layer.faults.lost_pull);
     if (started) {
       start_load(buffer, layer.partial + static_cast<std::int64_t>(p.slot) * layer.hidden,
                  bytes_of(p), landed);
     }
-    if (wait_landed(layer.guard, first_token(p), landed, parity))
+    if (wait_landed(layer.guard, first_token(p), landed, parity)) {
+      front.record(Point::summed, first_token(p));
       return true;
+    }
     if (started)
       drain(landed, parity);
     return false;
   }
 
-  __device__ void send(const Push& p, const unsigned char* buffer) const {
+  __device__ void send(const Push& p, const unsigned char* buffer, Writer& back) const {
+    back.record(Point::push_issued, first_token(p));
     const std::int64_t row = static_cast<std::int64_t>(layer.rank) * layer.tokens_per_rank + p.t;
     start_store(layer.shared[p.to].staging + row * layer.hidden, buffer, bytes_of(p));
     ptx::cp_async_bulk_commit_group();
     // Written, not merely read: the count publishes them. Also orders the store's reads of `buffer`
     // before the next load into it.
     wait_stored();
+    back.record(Point::pushed, first_token(p));
   }
 
   // The push is complete at the receiver. Counts its rows, and where they were a chunk's last, raises the
   // watermark. Every count is local to this GPU; the watermark has one writer: the elected pusher.
-  __device__ void count(const Push& p) const {
+  __device__ void count(const Push& p, Writer& back) const {
     if (holds(p, layer.faults.lost_push))
       return;
     // Orders these rows, written to the receiver's memory, before the elected pusher's release of the
     // watermark: release here, acquire there, both on the count.
     __threadfence_system();
     const int chunks = push.watermark_chunks;
+    const int first = layer.chunk_of(p.t, chunks);
     const int last = layer.chunk_of(p.t + p.rows - 1, chunks);
-    for (int chunk = layer.chunk_of(p.t, chunks); chunk <= last; ++chunk) {
+    static_assert(kMaxWatermarkChunks <= 64, "one bit per chunk");
+    std::uint64_t elected = 0;
+    for (int chunk = first; chunk <= last; ++chunk) {
       const int begin = layer.chunk_begin(chunk, chunks);
       const int end = layer.chunk_begin(chunk + 1, chunks);
       const int rows = min(end, p.t + p.rows) - max(begin, p.t);
-      if (rows > 0)  // with more chunks than rows some are empty
-        count_rows(p.to, chunk, static_cast<std::uint32_t>(rows),
-                   static_cast<std::uint32_t>(end - begin));
+      // With more chunks than rows some are empty.
+      if (rows > 0 && completes(p.to, chunk, static_cast<std::uint32_t>(rows),
+                                static_cast<std::uint32_t>(end - begin)))
+        elected |= std::uint64_t{1} << chunk;
+    }
+    back.record(Point::push_counted, first_token(p));
+    for (int chunk = first; elected != 0 && chunk <= last; ++chunk) {
+      if ((elected >> chunk & 1) != 0)
+        raise(p.to, chunk, back);
     }
   }
 
-  __device__ void count_rows(int to, int chunk, std::uint32_t rows, std::uint32_t size) const {
+  __device__ bool completes(int to, int chunk, std::uint32_t rows, std::uint32_t size) const {
     const std::uint32_t before = GpuAtomic<std::uint32_t>(layer.counters->pushed[to][chunk])
                                      .fetch_add(rows, cuda::memory_order_acq_rel);
-    if (before + rows != size)
-      return;
+    return before + rows == size;
+  }
+
+  __device__ void raise(int to, int chunk, Writer& back) const {
     // Orders all rows of the chunk, of this and of the other pushes, before the receiver's acquire of
     // the watermark.
     __threadfence_system();
     if (to == layer.faults.lost_watermark)
       return;
+    back.record(Point::watermark_begin, to, chunk);
     raise_flag(layer.shared[to].flags->watermark[layer.rank][chunk], layer.counters->iteration);
+    back.record(Point::watermark_raised, to, chunk);
   }
 
   __device__ std::uint32_t bytes_of(const Push& p) const {
@@ -157,19 +190,23 @@ struct PushRole {
   __device__ bool holds(const Push& p, int token) const {
     return token >= first_token(p) && token < first_token(p) + p.rows;
   }
+
+  static constexpr int kWritersPerPusher = static_cast<int>(timeline::kJobWriters);
 };
 
 // The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
-template <int Index, class Probe>
+template <int Index, class Records>
 __global__ void __launch_bounds__(kGemmThreads, 1)
     gemm_reduce_scatter_kernel(const __grid_constant__ GemmReduceScatterArgs args) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const int block = static_cast<int>(blockIdx.x);
-  if (block < args.compute_blocks) {
+  const bool computes = block < args.compute_blocks;
+  const typename Records::PhaseStamps stamps(args.layer.records, Phase::gemm_combine_push);
+  if (computes) {
     const SmClock clock(args.layer.clock);
     AbortGate gate{aborted(args.layer.guard)};
     DoneSignal signal{args.layer};
-    Probe probe;
+    typename Records::TileProbe probe(args.layer.records, Family::combine_tiles, block);
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
                                        args.compute_blocks);
     if (!args.all_hands)
@@ -178,7 +215,10 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
     // buffers. Not barrier 0, and not the GEMM's: its warps leave that one at different times.
     __barrier_sync_count(kJoinBarrier, kGemmThreads);
   }
-  PushRole{args.layer, args.push, smem}.run();
+  PushRole<Records>{args.layer, args.push, smem,
+                    computes ? Family::combine_joined : Family::combine_jobs,
+                    computes ? block : block - args.compute_blocks}
+      .run();
 }
 
 }  // namespace fusescope::kernels

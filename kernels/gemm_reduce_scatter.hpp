@@ -85,6 +85,7 @@ struct ReducePlanesArgs {
   std::int32_t watermark_chunks = 1;
   bool waits = true;
 };
+int reduce_planes_blocks(int tokens_per_rank);
 void launch_reduce_planes(const ReducePlanesArgs& args, cudaStream_t stream);
 
 }  // namespace fusescope::kernels

@@ -67,11 +67,20 @@ Runner::Runner(const Shape& shape, const std::vector<Device>& devices, Options o
 }
 
 void Runner::configure(const Config& config, const Faults& faults) {
+  prepare(config, faults, false);
+}
+
+void Runner::configure_recorded(const Config& config) {
+  prepare(config, {}, true);
+}
+
+void Runner::prepare(const Config& config, const Faults& faults, bool recorded) {
   config_ = config;
   plans_.clear();
   for (int r = 0; r < memory_.ranks(); ++r) {
     plans_.push_back(make_plan(memory_, r, config, devices_.front().sms, faults));
   }
+  records_ = recorded ? std::make_unique<Records>(memory_, plans_) : nullptr;
   for (DeviceRun& run : runs_) {
     run.lane.nccl = config.form == LayerForm::serial ? nccl_ : nullptr;
     run.lane.ranks.clear();
@@ -145,6 +154,11 @@ void Runner::launch(DeviceRun& run, std::barrier<>& in_step) {
   const bool held = run.lane.ranks.size() <= StartLine::kMostRanksHeld;
   {
     const Leave leave{in_step};
+    for (const int rank : run.lane.ranks) {
+      if (records_ != nullptr) {
+        records_->enqueue_clear(rank, stream);
+      }
+    }
     Iteration(plans_, config_, run.lane).enqueue_start_line();
     FUSESCOPE_CUDA(cudaEventRecord(run.begin.get(), stream));
     if (!held) {

@@ -13,6 +13,7 @@
 #include "engine/cuda/launch_threads.hpp"
 #include "engine/cuda/projection/check.hpp"
 #include "engine/cuda/projection/iteration.hpp"
+#include "engine/cuda/projection/records.hpp"
 #include "engine/cuda/projection/staged.hpp"
 #include "engine/engine.hpp"
 
@@ -35,6 +36,8 @@ class Runner {
 
   // Makes `config` the one that runs; builds its graphs if it wants graphs. The config must be legal.
   void configure(const Config& config, const Faults& faults = {});
+  // The same for the fused form with kernels that record. Records are of the last run_once.
+  void configure_recorded(const Config& config);
 
   // One iteration on all ranks; blocks until it has ended. Throws CheckFailure with every rank's
   // diagnosis when a wait was given up; the runner is then reset and can go on. Throws what a launch
@@ -52,6 +55,8 @@ class Runner {
   OutputError output_error() { return check_.output_error(); }
 
   Memory& memory() { return memory_; }
+  const std::vector<Device>& devices() const { return devices_; }  // those in use
+  const Records& records() const { return *records_; }
 
  private:
   struct DeviceRun {
@@ -62,6 +67,7 @@ class Runner {
   };
 
   kernels::GraphExec capture(DeviceRun& run, void (Iteration::*step)() const) const;
+  void prepare(const Config& config, const Faults& faults, bool recorded);
   void build_graphs();
   void arrange_inputs();
   void launch(DeviceRun& run, std::barrier<>& in_step);
@@ -79,7 +85,8 @@ class Runner {
   Memory memory_;
   Check check_;
   Config config_;
-  std::vector<Plan> plans_;      // by rank
+  std::vector<Plan> plans_;  // by rank
+  std::unique_ptr<Records> records_;
   std::vector<DeviceRun> runs_;  // by device in use
   std::unique_ptr<LaunchThreads> threads_;
 };

@@ -1,9 +1,11 @@
 // Times configs of the third kernel (dense GEMM + ReduceScatter) against each other on the GPUs of this
 // machine: checks every config's outputs first, then takes samples round by round, all configs in each
 // round, so that drift of the machine meets all of them alike. Prints a table and writes every sample.
+// With --timeline, also records the first fused case, and says what its critical path consists of; the
+// file is what `fusescope attribute` and `fusescope timeline` read.
 //
 //   projection_timing --ranks 2 --tokens 1024 --hidden 4096 --depth 4096 --out timing.json
-//       --case 'fused:' --case 'no push SMs:push_sms=0' --case 'serial:form=serial'
+//       --case 'fused:' --case 'no push SMs:push_sms=0' --case 'serial:form=serial' --timeline fused.fst
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -14,10 +16,12 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "analysis/critical_path.hpp"
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "engine/cuda/nccl_choice.hpp"
 #include "engine/cuda/projection/runner.hpp"
+#include "timeline/store.hpp"
 
 namespace fusescope::engine::cuda::projection {
 namespace {
@@ -40,6 +44,7 @@ struct Options {
   std::vector<std::string> cases = {"fused:", "serial:form=serial"};
   std::vector<int> devices;
   std::string out;
+  std::string timeline;
   int rounds = 10;
   int per_round = 20;
 };
@@ -151,6 +156,31 @@ void write(const std::string& path, const Shape& shape, const std::vector<Device
   }
 }
 
+// False: the timeline breaks the events' contract, which it says.
+bool record(Runner& runner, const TimedCase& timed, const std::string& path) {
+  const RecordedRun recorded = record_timeline(runner, timed.config);
+  const timeline::Timeline& timeline = recorded.timeline;
+  timeline::save_timeline(timeline, path);
+  fmt::print("{}: \"{}\", {} records, {} dropped, {} incomplete; wall {:.1f} us, {:.1f} without\n",
+             path, timed.name, recorded.report.records, recorded.report.dropped,
+             recorded.report.incomplete, timeline.meta.recorded_us, timeline.meta.unrecorded_us);
+  if (const std::string fault = timeline::check(timeline); !fault.empty()) {
+    fmt::print("the timeline is not sound: {}\n", fault);
+    return false;
+  }
+  const analysis::CriticalPath path_of = analysis::critical_path(timeline);
+  fmt::print("critical path, {:.1f} us:", 1e-3 * static_cast<double>(timeline.wall_ns()));
+  for (int step = 0; step < analysis::kSteps; ++step) {
+    if (const std::int64_t ns = path_of.by_step[static_cast<std::size_t>(step)]; ns > 0) {
+      fmt::print(" {} {:.1f}", analysis::name(static_cast<analysis::Step>(step)),
+                 1e-3 * static_cast<double>(ns));
+    }
+  }
+  fmt::print("; exposed communication {:.1f}\n",
+             1e-3 * static_cast<double>(path_of.exposed_communication_ns()));
+  return true;
+}
+
 int run(const Options& options) {
   std::vector<TimedCase> cases;
   for (const std::string& text : options.cases) {
@@ -180,10 +210,18 @@ int run(const Options& options) {
   if (!options.out.empty()) {
     write(options.out, options.shape, devices, cases);
   }
-  return std::all_of(cases.begin(), cases.end(),
-                     [](const TimedCase& c) { return c.failure.empty(); })
-             ? 0
-             : 1;
+  bool fine =
+      std::all_of(cases.begin(), cases.end(), [](const TimedCase& c) { return c.failure.empty(); });
+  if (!options.timeline.empty()) {
+    const auto fused = std::find_if(cases.begin(), cases.end(), [](const TimedCase& c) {
+      return c.failure.empty() && c.config.form == LayerForm::fused;
+    });
+    if (fused == cases.end()) {
+      throw InputError({"--timeline", "", "no fused case ran", "a --case without form=serial"});
+    }
+    fine = record(runner, *fused, options.timeline) && fine;
+  }
+  return fine ? 0 : 1;
 }
 
 }  // namespace
@@ -203,6 +241,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--devices", options.devices, "GPUs; default: all")->delimiter(',');
   app.add_option("--out", options.out, "every sample, as JSON");
+  app.add_option("--timeline", options.timeline,
+                 "records the first fused case into this .fst file");
   app.add_option("--rounds", options.rounds)->capture_default_str();
   app.add_option("--per-round", options.per_round, "samples of a case per round")
       ->capture_default_str();
