@@ -2,12 +2,13 @@
 //
 //   a rank            a process; its device, a GPU of the system
 //   a stream phase    a kernel of the rank's stream, named by its step, and an NVTX range of the same
-//                     name and times on the process's first thread, within a range for the iteration
+//                     name on the process's first thread, within a range for the iteration. It begins
+//                     where the step before ended: the launch gap is the step's
 //   a block's lane    a thread, whose events are NVTX ranges with their arguments as JSON payload
 //
 // What was not recorded is not made up: sizes of grids and blocks that are not known are 0. Kernels hang on
 // ranges by the call that launched them; a timeline has no calls, so that each kernel has one of no length
-// at its begin, whose name says so.
+// at its range's begin, whose name says so: a gap then counts as what came after the call, which it did.
 
 #include <fmt/format.h>
 
@@ -72,7 +73,7 @@ class NsysWriter {
     for (Dependencies::EventId id = 0; id < timeline_.events.size(); ++id) {
       const Event& event = timeline_.events[id];
       if (dependencies_.track_of(id).stage == Stage::stream) {
-        kernel(event);
+        kernel(id);
       } else {
         record(id, threads[event.track]);
       }
@@ -199,8 +200,12 @@ class NsysWriter {
     return static_cast<std::int64_t>(blocks.size());
   }
 
-  void kernel(const Event& event) {
+  void kernel(Dependencies::EventId id) {
+    const Event& event = timeline_.events[id];
     const Track& track = timeline_.tracks[event.track];
+    const Dependencies::EventId previous = dependencies_.previous_on_track(id);
+    const std::int64_t from_ns =
+        previous == Dependencies::kNone ? event.begin_ns : timeline_.events[previous].end_ns;
     const std::string text = step_name(event);
     const std::int64_t name_id = string(text);
     const std::int64_t correlation = ++correlation_;
@@ -228,10 +233,10 @@ class NsysWriter {
                       zero,
                       zero,
                       correlation});
-    call_rows_.add({event.begin_ns - origin_, event.begin_ns - origin_, kCudaRuntimeClass,
+    call_rows_.add({from_ns - origin_, from_ns - origin_, kCudaRuntimeClass,
                     global_tid(track.rank, 1), correlation, string("launch (call not recorded)"),
                     zero});
-    range(event.begin_ns, event.end_ns, kStep, text, global_tid(track.rank, 1), {});
+    range(from_ns, event.end_ns, kStep, text, global_tid(track.rank, 1), {});
   }
 
   void record(Dependencies::EventId id, std::int64_t thread) {

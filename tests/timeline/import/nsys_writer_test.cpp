@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <tuple>
 
@@ -38,14 +39,19 @@ TEST(NsysWriter, EveryEventComesBack) {
     want_ranges.emplace_back(rank + 1, "iteration: the only iteration", timeline.begin_ns,
                              timeline.end_ns);
   }
+  std::map<std::uint32_t, std::int64_t> step_ended;  // by stream
   for (const Event& event : timeline.events) {
     const Track& track = timeline.tracks[event.track];
     std::string name(timeline::name(event.kind));
+    std::int64_t begin_ns = event.begin_ns;
     if (track.stage == Stage::stream) {
       name += event.index < 0 ? "" : " " + std::to_string(event.index);
       want_kernels.emplace_back(track.device, name, event.begin_ns, event.end_ns);
+      // A step's range takes the gap before it in.
+      begin_ns = step_ended.try_emplace(event.track, begin_ns).first->second;
+      step_ended[event.track] = event.end_ns;
     }
-    want_ranges.emplace_back(track.rank + 1, name, event.begin_ns, event.end_ns);
+    want_ranges.emplace_back(track.rank + 1, name, begin_ns, event.end_ns);
   }
   std::vector<Slice> kernels;
   for (const GpuSlice& slice : trace.gpu) {
