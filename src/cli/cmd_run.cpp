@@ -11,6 +11,7 @@
 #include "cli/files.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/text.hpp"
+#include "sweep/tuned_table.hpp"
 
 namespace fusescope::cli {
 namespace {
@@ -146,9 +147,13 @@ void print_text(const Problem& problem, const Config& config, const Run& run) {
 }
 
 int execute(const RunOptions& options, const Context& context) {
-  const Config config = options.config.config();
   const Problem problem = options.problem.problem();
   const std::unique_ptr<engine::Engine> engine = options.engine.make();
+  const Config config = options.config.config([&] {
+    return sweep::tuned_config(sweep::tuned_table_path(),
+                               sweep::tuned_key(engine->name(), engine->device(), problem))
+        .config;
+  });
   require_legal(options.config, problem, config, engine->device());
 
   engine::RunRequest request;

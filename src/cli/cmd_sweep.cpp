@@ -131,7 +131,7 @@ int run(const SweepOptions& options, const Context& context) {
     std::fprintf(stderr, "fusescope: %s: no trial ran\n", session.folder().c_str());
     return kCheckFailed;
   }
-  return kFine;
+  return session.kept() ? kFine : kCheckFailed;
 }
 
 }  // namespace

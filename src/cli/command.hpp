@@ -24,6 +24,8 @@ struct Context {
 // Each registers one subcommand: options, help, examples, and what it does. In the order of --help.
 void add_run(CLI::App& app, Context& context);
 void add_sweep(CLI::App& app, Context& context);
+void add_tune(CLI::App& app, Context& context);
+void add_merge(CLI::App& app, Context& context);
 void add_sweep_worker(CLI::App& app, Context& context);
 void add_attribute(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);

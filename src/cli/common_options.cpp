@@ -134,9 +134,11 @@ void ConfigOptions::add_to(CLI::App& command) {
       ->type_name("FILE");
 }
 
-Config ConfigOptions::config() const {
+Config ConfigOptions::config(const std::function<Config()>& tuned) const {
   Config config;
-  if (!file.empty()) {
+  if (file == kTunedConfig && tuned) {
+    config = tuned();
+  } else if (!file.empty()) {
     const Json document = read_json_file(file);
     const JsonReader reader(file, document);
     sweep::set_knobs(config, reader.has("config") ? reader.at("config") : reader);

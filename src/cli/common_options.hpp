@@ -2,6 +2,7 @@
 // Options that several subcommands share, and what they make of them.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,11 +48,15 @@ auto from_option(const std::string& option, Make make) {
   }
 }
 
+inline constexpr const char* kTunedConfig = "tuned";  // --config: the tuned table's winner
+
 struct ConfigOptions {
   std::vector<std::string> assignments;  // --set knob=value
   std::string file;                      // --config: an object of knobs, or a run's run.json
   void add_to(CLI::App& command);
-  Config config() const;  // the file's knobs, then the assignments
+  // The file's knobs, then the assignments. `tuned` gives the knobs that "--config tuned" stands for;
+  // without it that is a file like any other.
+  Config config(const std::function<Config()>& tuned = {}) const;
 };
 
 // Throws InputError naming the --set that cannot run, or --config, when the config is illegal.

@@ -40,6 +40,8 @@ int run(int argc, char** argv) {
   context.command = shell_line(argc, argv);
   add_run(app, context);
   add_sweep(app, context);
+  add_tune(app, context);
+  add_merge(app, context);
   add_sweep_worker(app, context);
   add_attribute(app, context);
   add_report(app, context);

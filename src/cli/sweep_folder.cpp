@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 #include "cli/files.hpp"
+#include "sweep/exports.hpp"
 
 namespace fusescope::cli {
 
@@ -57,6 +58,13 @@ void require_sweep_folder(const std::string& folder) {
          fs::is_directory(folder) ? "holds other files and no trials.jsonl" : "is not a folder",
          "a new or empty folder, or one of an earlier run of this sweep"});
   }
+}
+
+void write_exports(const std::string& folder, const sweep::LogHeader& header,
+                   const std::vector<sweep::Trial>& results) {
+  write_text(joined(folder, kCsvFile), sweep::to_csv(results));
+  write_text(joined(folder, kT4File), sweep::to_t4(results).dump(1) + "\n");
+  write_text(joined(folder, kT4MetadataFile), sweep::to_t4_metadata(header).dump(1) + "\n");
 }
 
 SweepRecord read_sweep_folder(const std::string& folder) {

@@ -26,6 +26,10 @@ std::vector<std::string> list_sweeps();  // names, sorted
 void require_sweep_folder(const std::string& folder);
 bool holds_sweep(const std::string& folder);
 
+// trials.csv, trials.t4.json and metadata.t4.json. `results`: latest() of the log.
+void write_exports(const std::string& folder, const sweep::LogHeader& header,
+                   const std::vector<sweep::Trial>& results);
+
 struct SweepRecord {
   sweep::SweepConfig config;  // of sweep.json
   sweep::LogContents log;

@@ -18,7 +18,6 @@
 #include "cli/sweep_folder.hpp"
 #include "cli/sweep_worker.hpp"
 #include "cli/trial_analysis.hpp"
-#include "sweep/exports.hpp"
 #include "sweep/finalists.hpp"
 #include "sweep/legality.hpp"
 #include "sweep/results.hpp"
@@ -110,18 +109,24 @@ void SweepSession::run() {
   if (best && config_.ladder && !stopped_) {
     ladder(best->config);
   }
-  write_exports();
+  write_exports(options_.out, header(), sweep::latest(log_->trials()));
   if (best && !stopped_) {
     keep_best(best->config);
   }
 }
 
 sweep::LogHeader SweepSession::header() const {
-  return {version_line(),     binary_hash(),
-          engine_name_,       identity_,
-          describe(problem_), sweep::hex(hash(problem_)),
-          config_.name,       sweep::identity(config_).dump(),
-          context_.command,   utc_now()};
+  return {version_line(),
+          binary_hash(),
+          engine_name_,
+          identity_,
+          describe(problem_),
+          sweep::hex(hash(problem_)),
+          config_.name,
+          sweep::identity(config_).dump(),
+          context_.command,
+          utc_now(),
+          device_};
 }
 
 void SweepSession::announce() const {
@@ -193,20 +198,18 @@ void SweepSession::add(const sweep::Outcome& outcome) {
   outcome_.sample_seconds += outcome.sample_seconds;
 }
 
-void SweepSession::write_exports() const {
-  const std::vector<sweep::Trial> results = sweep::latest(log_->trials());
-  write_text(joined(options_.out, kCsvFile), sweep::to_csv(results));
-  write_text(joined(options_.out, kT4File), sweep::to_t4(results).dump(1) + "\n");
-  write_text(joined(options_.out, kT4MetadataFile), sweep::to_t4_metadata(header()).dump(1) + "\n");
-}
-
-// Runs the winner once more with its timeline kept.
+// Runs the winner once more with its timeline kept. Should that fail, what was measured still counts.
 void SweepSession::keep_best(const Config& best) {
   const std::string folder = joined(options_.out, kBestFolder);
-  if (isolated_ != nullptr) {
-    isolated_->keep(best, folder);
-  } else {
-    keep_run(*engine_, problem_, config_.measure, best, context_.command, folder);
+  try {
+    if (isolated_ != nullptr) {
+      isolated_->keep(best, folder);
+    } else {
+      keep_run(*engine_, problem_, config_.measure, best, context_.command, folder);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: the winner's run is not kept: %s\n", folder.c_str(), error.what());
+    kept_ = false;
   }
 }
 

@@ -44,6 +44,7 @@ class SweepSession {
   std::string log_path() const { return log_->path(); }
   const sweep::Outcome& outcome() const { return outcome_; }  // of all that was run
   bool stopped() const { return stopped_; }
+  bool kept() const { return kept_; }  // false: the winner's run failed, and was said
 
  private:
   void open_engine();
@@ -54,7 +55,6 @@ class SweepSession {
   void finals();
   void ladder(const Config& tuned);
   void add(const sweep::Outcome& outcome);
-  void write_exports() const;
   void keep_best(const Config& best);
 
   sweep::SweepConfig config_;
@@ -71,6 +71,7 @@ class SweepSession {
   std::unique_ptr<sweep::TrialLog> log_;
   sweep::Outcome outcome_;
   bool stopped_ = false;
+  bool kept_ = true;
 };
 
 // The hash of this program's file: what a log is bound to.

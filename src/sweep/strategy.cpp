@@ -16,7 +16,7 @@ std::unique_ptr<Strategy> make_strategy(const SweepConfig& config, const SearchS
     case SearchKind::local:
       return make_local(space, config.base, search.seed);
     case SearchKind::racing:
-      return make_racing(space, rules, search.seed);
+      return make_racing(space, config.base, rules, search.seed);
     case SearchKind::sim_guided:
       return make_sim_guided(space, rules, predict);
     case SearchKind::grid:

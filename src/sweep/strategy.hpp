@@ -40,16 +40,16 @@ std::unique_ptr<Strategy> make_local(const SearchSpace& space, const Config& bas
 
 // Races: a field of configs gets a few samples each; who is clearly slower than the leader (their
 // medians' 95% intervals do not meet) drops out, the others get more, up to `full_samples` each. The
-// next field is the neighbourhood of the best, and some configs from further away. Ends once two
+// next field is the neighbourhood of the best, and some configs from further away. Ends once three
 // races in a row brought nothing.
 struct RaceRules {
   int first_samples = 5;
   int full_samples = 20;
   double min_gain = 0.002;  // relative: less is no progress
 };
-// Fields are drawn at random.
-std::unique_ptr<Strategy> make_racing(const SearchSpace& space, const RaceRules& rules,
-                                      std::uint64_t seed);
+// Fields are drawn at random; the base config, where the axes pass through it, is in the first.
+std::unique_ptr<Strategy> make_racing(const SearchSpace& space, const Config& base,
+                                      const RaceRules& rules, std::uint64_t seed);
 // Fields are drawn in the order of predicted walls. `predict` gets configs and returns their walls,
 // NaN for one that cannot be predicted; it is called once, by the first next().
 using Predict = std::function<std::vector<double>(const std::vector<Config>&)>;

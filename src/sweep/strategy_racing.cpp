@@ -14,7 +14,7 @@ namespace fusescope::sweep {
 namespace {
 
 constexpr std::size_t kElites = 3;
-constexpr int kIdleRaces = 2;  // races without progress before the search ends
+constexpr int kIdleRaces = 3;  // races without progress before the search ends
 
 // How many configs of `space` the fields have.
 struct FieldSizes {
@@ -176,11 +176,16 @@ std::size_t share(std::size_t configs, double part, std::size_t least) {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_racing(const SearchSpace& space, const RaceRules& rules,
-                                      std::uint64_t seed) {
+std::unique_ptr<Strategy> make_racing(const SearchSpace& space, const Config& base,
+                                      const RaceRules& rules, std::uint64_t seed) {
   std::vector<long long> order = space.allowed_indices();
   Random random(seed);
   shuffle(order, random);
+  const auto at_base = std::find_if(order.begin(), order.end(),
+                                    [&](long long index) { return space.at(index) == base; });
+  if (at_base != order.end()) {
+    std::rotate(order.begin(), at_base, at_base + 1);
+  }
   const FieldSizes sizes{share(order.size(), 0.05, 12), 10, 3};
   return std::make_unique<Racing>(space, rules, sizes, [order] { return order; });
 }

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -51,6 +52,12 @@ LogHeader header_from_line(std::string_view line, const std::string& file) {
   header.identity = reader.at("identity").value().dump();
   header.command = reader.at("command").as_string();
   header.started = reader.at("started").as_string();
+  const JsonReader limits = reader.at("limits");
+  constexpr int kMost = std::numeric_limits<int>::max();
+  header.limits.name = limits.at("name").as_string();
+  header.limits.sms = static_cast<int>(limits.at("sms").as_integer(0, kMost));
+  header.limits.smem_per_block = static_cast<int>(limits.at("smem_per_block").as_integer(0, kMost));
+  header.limits.fetches_first = limits.at("fetches_first").as_bool();
   return header;
 }
 
@@ -137,6 +144,10 @@ std::string to_line(const LogHeader& header) {
   line["identity"] = Json::parse(header.identity);
   line["command"] = header.command;
   line["started"] = header.started;
+  line["limits"] = {{"name", header.limits.name},
+                    {"sms", header.limits.sms},
+                    {"smem_per_block", header.limits.smem_per_block},
+                    {"fetches_first", header.limits.fetches_first}};
   return line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

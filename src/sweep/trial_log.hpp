@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "layer/problem.hpp"
 #include "sweep/trial.hpp"
 
 namespace fusescope::sweep {
@@ -26,6 +27,7 @@ struct LogHeader {
   std::string identity;      // sweep::identity(config), as JSON text
   std::string command;       // what started the log; may differ on resuming
   std::string started;       // UTC, ISO 8601
+  DeviceLimits limits;       // what constraints and legality asked of the device
 };
 
 struct LogContents {

@@ -1,0 +1,62 @@
+#pragma once
+// The tuned table: the winner per (device, shape, routing class), as JSON.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_reader.hpp"
+#include "layer/problem.hpp"
+#include "sweep/results.hpp"
+
+namespace fusescope::sweep {
+
+// What a winner holds for. Two devices of one name are one; a routing's seed and a shape's name do not
+// matter, its numbers do.
+struct TunedKey {
+  std::string engine;   // "cuda", "sim": a simulated winner is never taken for a measured one
+  std::string device;   // DeviceLimits::name
+  std::string shape;    // "R=2 T=1024 H=4096 E=64 K=8 I=768"
+  std::string routing;  // form(): "zipf:1.2"
+  bool operator==(const TunedKey&) const = default;
+};
+TunedKey tuned_key(const std::string& engine, const DeviceLimits& device, const Problem& problem);
+std::string describe(const TunedKey& key);
+
+struct RunnerUp {
+  Config config;
+  double slower = 0;  // its wall over the winner's, less 1
+  double low = 0;     // 95% interval of that; equal to `slower` where nothing was timed in turns
+  double high = 0;
+  bool tie = false;
+};
+
+struct TunedEntry {
+  TunedKey key;
+  Config config;
+  double wall_us = 0;
+  double half_ci_us = 0;
+  std::optional<RunnerUp> runner_up;
+  std::string source;     // "measured on 2 x NVIDIA H200"
+  std::string problem;    // describe(problem)
+  std::string fusescope;  // version and commit
+  std::string log;        // the trial log that it comes from
+  std::string date;       // UTC, ISO 8601
+};
+
+// The winner of a log and how far the runner-up is; nothing when no trial ran.
+std::optional<TunedEntry> tuned_entry(const std::vector<Trial>& trials, const TunedKey& key);
+
+// $FUSESCOPE_TUNED if set, else tuned.json of the working folder.
+std::string tuned_table_path();
+
+// The table's entries; none where the file is missing. Throws InputError naming file and JSON path.
+std::vector<TunedEntry> read_tuned_table(const std::string& path);
+// The table with `entry` in place of the one with its key, which is returned in `replaced`.
+Json with_entry(const std::vector<TunedEntry>& table, const TunedEntry& entry,
+                std::optional<TunedEntry>& replaced);
+
+// The config for a problem on a device. Throws InputError saying which entries there are instead.
+TunedEntry tuned_config(const std::string& path, const TunedKey& key);
+
+}  // namespace fusescope::sweep
