@@ -8,7 +8,7 @@
 //
 // What was not recorded is not made up: sizes of grids and blocks that are not known are 0. Kernels hang on
 // ranges by the call that launched them; a timeline has no calls, so that each kernel has one of no length
-// at its range's begin, whose name says so: a gap then counts as what came after the call, which it did.
+// a nanosecond into its range, whose name says so: within that range alone, and before the gap.
 
 #include <fmt/format.h>
 
@@ -233,9 +233,9 @@ class NsysWriter {
                       zero,
                       zero,
                       correlation});
-    call_rows_.add({from_ns - origin_, from_ns - origin_, kCudaRuntimeClass,
-                    global_tid(track.rank, 1), correlation, string("launch (call not recorded)"),
-                    zero});
+    const std::int64_t call_ns = from_ns - origin_ + (previous == Dependencies::kNone ? 0 : 1);
+    call_rows_.add({call_ns, call_ns, kCudaRuntimeClass, global_tid(track.rank, 1), correlation,
+                    string("launch (call not recorded)"), zero});
     range(from_ns, event.end_ns, kStep, text, global_tid(track.rank, 1), {});
   }
 
