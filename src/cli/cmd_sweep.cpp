@@ -158,10 +158,10 @@ void add_sweep(CLI::App& app, Context& context) {
       ->add_option("--shard", options->shard,
                    "Search one of N parts of the configs; \"merge\" joins the logs")
       ->type_name("I/N");
-  command->add_flag(
-      "--isolate,!--no-isolate", options->isolate,
-      "Run trials in worker processes, which may hang or crash (default: yes, but for "
-      "the simulator)");
+  command->add_flag_function(
+      "--isolate,!--no-isolate", [options](std::int64_t given) { options->isolate = given > 0; },
+      "Run trials in worker processes, which may hang or crash (default: yes, but for the "
+      "simulator)");
   command->add_option("--inject-fault", options->faults)->type_name("KIND:CONSTRAINT")->group("");
   command->add_option("--top", options->top, "Rows of the table")->capture_default_str();
   command->add_flag("--report", options->report,
