@@ -66,7 +66,8 @@ inline LogHeader small_header(const SweepConfig& sweep = small_sweep()) {
           sweep.name,
           identity(sweep).dump(),
           "a test",
-          "2026-01-01T00:00:00Z"};
+          "2026-01-01T00:00:00Z",
+          {"fake device", 110, 101376}};
 }
 
 // The message that `action` throws as an InputError; "" and a test failure if it does not.
