@@ -27,7 +27,7 @@ Plan make_plan(const Memory& memory, int rank, const Config& config, int sms,
 
   plan.fused.layer = plan.layer;
   plan.fused.push.row_order = row_order(config);
-  plan.fused.push.rows = config.rows_per_push;
+  plan.fused.push.rows = rows_of_push(memory.shape(), config);
   plan.fused.push.pushers = config.pushers;
   plan.fused.push.done_at = static_cast<std::uint32_t>(plan.fused.gemm.n_tiles);
   plan.fused.push.watermark_chunks = config.watermark_chunks;

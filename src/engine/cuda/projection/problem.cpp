@@ -80,7 +80,7 @@ const std::vector<Knob>& knobs() {
       {"pushers", "threads of a block that push, each with a buffer", "a number",
        [](const Config& c) { return std::to_string(c.pushers); },
        [](Config& c, Text t) { return to_int(t, c.pushers); }},
-      {"rows_per_push", "rows that one push moves", "a number",
+      {"rows_per_push", "rows that one push moves; 0 = as many as fit, at most 8", "a number",
        [](const Config& c) { return std::to_string(c.rows_per_push); },
        [](Config& c, Text t) { return to_int(t, c.rows_per_push); }},
       {"all_hands", "compute blocks push once their tiles are done", "true or false",
@@ -175,6 +175,18 @@ void set_knob_text(Config& config, const std::string& assignment, const std::str
                     nearest.empty() ? spoken_list(names) : nearest});
 }
 
+int rows_of_push(const Shape& shape, const Config& config) {
+  if (config.rows_per_push > 0) {
+    return config.rows_per_push;
+  }
+  // Longer pushes take fewer fences and counts for as many bytes under way; too long, and the last ones
+  // leave most pushers without work.
+  constexpr long long kMostRows = 8;
+  const long long room = kernels::bytes_for_pushes(variant_of(config.tile)) -
+                         kernels::push_bytes(config.pushers, 0, shape.hidden);
+  return static_cast<int>(std::clamp(room / (2LL * shape.hidden * config.pushers), 1LL, kMostRows));
+}
+
 RowOrder row_order(const Config& config) {
   return config.form == LayerForm::serial ? RowOrder::by_rank : config.row_order;
 }
@@ -221,19 +233,20 @@ std::string why_illegal(const Shape& shape, const Config& config, const DeviceLi
     return fmt::format("pushers {}: from 1 to the {} threads of a block", config.pushers,
                        kernels::kMaxPushers);
   }
-  if (config.rows_per_push < 1 || config.rows_per_push > kernels::kBlockRows) {
-    return fmt::format("rows_per_push {}: from 1 to {}", config.rows_per_push, kernels::kBlockRows);
+  if (config.rows_per_push < 0 || config.rows_per_push > kernels::kBlockRows) {
+    return fmt::format("rows_per_push {}: from 1 to {}, or 0 for as many as fit",
+                       config.rows_per_push, kernels::kBlockRows);
   }
   if (config.watermark_chunks < 1 || config.watermark_chunks > kernels::kMaxWatermarkChunks) {
     return fmt::format("watermark_chunks {}: from 1 to the {} flags that a plane has",
                        config.watermark_chunks, kernels::kMaxWatermarkChunks);
   }
-  const long long wanted = kernels::push_bytes(config.pushers, config.rows_per_push, shape.hidden);
+  const int rows = rows_of_push(shape, config);
+  const long long wanted = kernels::push_bytes(config.pushers, rows, shape.hidden);
   if (wanted > kernels::bytes_for_pushes(variant)) {
     return fmt::format(
         "{} pushers of {} rows need {} bytes of shared memory at H={}, and the GEMM leaves {}",
-        config.pushers, config.rows_per_push, wanted, shape.hidden,
-        kernels::bytes_for_pushes(variant));
+        config.pushers, rows, wanted, shape.hidden, kernels::bytes_for_pushes(variant));
   }
   return "";
 }

@@ -34,9 +34,9 @@ struct Shape {
 struct Config {
   LayerForm form = LayerForm::fused;
   RowOrder row_order = RowOrder::rotate_from_self;  // fused form
-  int push_sms = 4;  // SMs that push from the start; the rest compute
-  int pushers = 12;  // per block, one thread and one buffer each
-  int rows_per_push = 1;
+  int push_sms = 4;       // SMs that push from the start; the rest compute
+  int pushers = 12;       // per block, one thread and one buffer each
+  int rows_per_push = 0;  // 0 = as many as shared memory holds, at most 8
   bool all_hands = true;  // compute blocks push once their tiles are done
   int watermark_chunks = 1;
   TileShape tile = TileShape::m128n256;
@@ -57,6 +57,9 @@ void set_knob_text(Config& config, const std::string& assignment, const std::str
 
 // "" if the config can run, else the rule that it breaks, with the numbers in it.
 std::string why_illegal(const Shape& shape, const Config& config, const DeviceLimits& device);
+
+// What rows_per_push comes to.
+int rows_of_push(const Shape& shape, const Config& config);
 
 // The serial form keeps rank order, as NCCL and the peers' copies expect it.
 RowOrder row_order(const Config& config);

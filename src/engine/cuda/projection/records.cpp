@@ -113,7 +113,7 @@ std::vector<std::int32_t> push_order(const Shape& shape, const Config& config, i
   for (int i = 0; i < shape.ranks - 1; ++i) {
     const int segment = kernels::remote_segment(row_order(config), rank, i);
     const int to = kernels::destination_of(row_order(config), rank, shape.ranks, segment);
-    for (int t = 0; t < shape.tokens_per_rank; t += config.rows_per_push) {
+    for (int t = 0; t < shape.tokens_per_rank; t += rows_of_push(shape, config)) {
       order.push_back(to * shape.tokens_per_rank + t);
     }
   }

@@ -89,7 +89,8 @@ TEST(ProjectionRules, SayWhatIsWrong) {
             "push_sms 0 without all_hands: nobody would push");
   EXPECT_EQ(why({1, 8, 4096, 4096}, {"push_sms=0", "all_hands=false"}), "");
   EXPECT_EQ(why(shape, {"pushers=0"}), "pushers 0: from 1 to the 384 threads of a block");
-  EXPECT_EQ(why(shape, {"rows_per_push=129"}), "rows_per_push 129: from 1 to 128");
+  EXPECT_EQ(why(shape, {"rows_per_push=129"}),
+            "rows_per_push 129: from 1 to 128, or 0 for as many as fit");
   EXPECT_EQ(why(shape, {"watermark_chunks=65"}),
             "watermark_chunks 65: from 1 to the 64 flags that a plane has");
   EXPECT_EQ(why(shape, {"pushers=28"}),
@@ -100,6 +101,18 @@ TEST(ProjectionRules, SayWhatIsWrong) {
   EXPECT_EQ(why({2, 0, 4096, 4096}, {}), "T=0 H=4096 K=4096: each must be 1 or more");
   EXPECT_NE(why({2, 8, 4100, 4096}, {}), "");
   EXPECT_NE(why({2, 8, 4096, 2 * 60}, {}), "");
+}
+
+TEST(ProjectionRules, PushesFillSharedMemory) {
+  Config config;
+  EXPECT_EQ(rows_of_push({2, 1024, 7168, 4096}, config), 1);
+  EXPECT_EQ(rows_of_push({2, 1024, 4096, 4096}, config), 2);
+  EXPECT_EQ(rows_of_push({2, 1024, 2048, 4096}, config), 4);
+  EXPECT_EQ(rows_of_push({2, 1024, 512, 4096}, config), 8);
+  config.pushers = 27;
+  EXPECT_EQ(rows_of_push({2, 1024, 4096, 4096}, config), 1);
+  config.rows_per_push = 3;
+  EXPECT_EQ(rows_of_push({2, 1024, 4096, 4096}, config), 3);
 }
 
 TEST(ProjectionKnobs, AreSetByNameAndDescribed) {

@@ -70,6 +70,7 @@ int chunk_of(const Shape& s, const Config& c, int t) {
 class Written {
  public:
   Written(const Shape& shape, const Config& config) : s_(shape), c_(config) {
+    c_.rows_per_push = rows_of_push(s_, c_);
     wiring_ = wiring_of(s_, c_);
     timeline::RecordedWork work;
     work.ranks = s_.ranks;
@@ -200,7 +201,8 @@ void expect_sound(const Shape& shape, const Config& config) {
     return std::count_if(timeline.events.begin(), timeline.events.end(),
                          [kind](const timeline::Event& event) { return event.kind == kind; });
   };
-  const int pushes = (shape.tokens_per_rank + config.rows_per_push - 1) / config.rows_per_push;
+  const int rows = rows_of_push(shape, config);
+  const int pushes = (shape.tokens_per_rank + rows - 1) / rows;
   EXPECT_EQ(count(timeline::Kind::push), shape.ranks * (shape.ranks - 1) * pushes);
   EXPECT_EQ(count(timeline::Kind::claim), shape.ranks * (shape.ranks - 1) * pushes);
   const analysis::CriticalPath path = analysis::critical_path(timeline);

@@ -46,8 +46,8 @@ void expect_all_pushes(const timeline::Timeline& timeline, const Shape& shape,
   const auto pushes = std::count_if(
       timeline.events.begin(), timeline.events.end(),
       [](const timeline::Event& event) { return event.kind == timeline::Kind::push; });
-  const int per_destination =
-      (shape.tokens_per_rank + config.rows_per_push - 1) / config.rows_per_push;
+  const int rows = rows_of_push(shape, config);
+  const int per_destination = (shape.tokens_per_rank + rows - 1) / rows;
   EXPECT_EQ(pushes, shape.ranks * (shape.ranks - 1) * per_destination);
 }
 

@@ -109,6 +109,7 @@ std::vector<Variation> single_knobs() {
       {"push_sms 100", [](Config& c) { c.push_sms = 100; }},
       {"pushers 1", [](Config& c) { c.pushers = 1; }},
       {"pushers 100", [](Config& c) { c.pushers = 100; }},
+      {"rows_per_push 1", [](Config& c) { c.rows_per_push = 1; }},
       {"rows_per_push 7", [](Config& c) { c.rows_per_push = 7; }},
       {"rows_per_push 100",
        [](Config& c) {
