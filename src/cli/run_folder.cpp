@@ -1,6 +1,7 @@
 #include "cli/run_folder.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -67,7 +68,8 @@ Spread spread(std::vector<double> values) {
   }
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+    return values[static_cast<std::size_t>(
+        std::lround(share * static_cast<double>(values.size() - 1)))];
   };
   return {at(0.1), at(0.5), at(0.9)};
 }
