@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kMaxBlocks = 2048;
+constexpr int kCollectBlocks = 128;
 
 template <class Records>
 __global__ void __launch_bounds__(kThreads)
@@ -64,6 +65,37 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// Grid: blocks x other ranks. Which rank comes first differs from rank to rank, so that no source has to
+// serve all of them at once.
+__global__ void __launch_bounds__(kThreads)
+    collect_rows_kernel(const __grid_constant__ LayerArgs layer, Collected what) {
+  const int from = (layer.rank + 1 + static_cast<int>(blockIdx.y)) % layer.ranks;
+  const std::int64_t plane = static_cast<std::int64_t>(layer.tokens_per_rank) * layer.hidden;
+  const bool tokens = what == Collected::tokens;
+  const Bf16* source =
+      tokens ? layer.shared[from].tokens : layer.shared[from].partials + layer.rank * plane;
+  Bf16* target = (tokens ? layer.all_tokens : layer.mine().staging) + from * plane;
+  const auto* row = reinterpret_cast<const uint4*>(source);
+  auto* to = reinterpret_cast<uint4*>(target);
+  const std::int64_t units = plane / 8;
+  const auto stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
+  constexpr int kInFlight = 4;  // loads of a thread, over a link of a microsecond's latency
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < units;
+       i += stride * kInFlight) {
+    uint4 values[kInFlight];
+#pragma unroll
+    for (int n = 0; n < kInFlight; ++n) {
+      if (i + n * stride < units)
+        values[n] = __ldcg(row + i + n * stride);
+    }
+#pragma unroll
+    for (int n = 0; n < kInFlight; ++n) {
+      if (i + n * stride < units)
+        to[i + n * stride] = values[n];
+    }
+  }
+}
+
 __global__ void pace_kernel(const __grid_constant__ Guard guard, std::uint64_t ns) {
   wait_for_clock(guard, -1, now_ns() + ns);
 }
@@ -82,6 +114,16 @@ void launch_copy_in(const LayerArgs& layer, cudaStream_t stream) {
 
 void launch_scatter_rows(const LayerArgs& layer, cudaStream_t stream) {
   scatter_rows_kernel<<<row_grid(layer), kThreads, 0, stream>>>(layer);
+  FUSESCOPE_CUDA(cudaGetLastError());
+}
+
+void launch_collect_rows(const LayerArgs& layer, Collected what, cudaStream_t stream) {
+  if (layer.ranks == 1)
+    return;
+  const int peers = layer.ranks - 1;
+  const dim3 grid(static_cast<unsigned>(std::max(kCollectBlocks / peers, 16)),
+                  static_cast<unsigned>(peers));
+  collect_rows_kernel<<<grid, kThreads, 0, stream>>>(layer, what);
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 

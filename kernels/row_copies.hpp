@@ -1,6 +1,6 @@
 #pragma once
 // Steps that only move or sum rows, as kernels of their own: copy-in for both forms of the layer;
-// scatter and combine for the serial one.
+// collecting rows from the peers, scatter and combine for the serial one.
 
 #include <cuda_runtime_api.h>
 
@@ -10,6 +10,13 @@ namespace fusescope::kernels {
 
 // input [T, H] -> this rank's shared tokens.
 void launch_copy_in(const LayerArgs& layer, cudaStream_t stream);
+
+// What the serial layer collects from every other rank where NCCL does not: its tokens, into all_tokens
+// (the all-gather); or the partial rows of this rank's tokens, into the staging planes (the exchange of
+// the reduce-scatter). A kernel, and not the copy engine: launching a graph of many copies between
+// devices may wait until the other device's work is done, which may wait for this device's.
+enum class Collected { tokens, partials };
+void launch_collect_rows(const LayerArgs& layer, Collected what, cudaStream_t stream);
 
 // all_tokens [R*T, H] -> gathered rows, every token to its K slots.
 void launch_scatter_rows(const LayerArgs& layer, cudaStream_t stream);

@@ -43,6 +43,11 @@ void copy(void* to, const void* from, std::int64_t bytes, cudaStream_t stream) {
       cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream));
 }
 
+// Elements of a rank's [T, H] rows.
+std::size_t plane(const kernels::LayerArgs& a) {
+  return static_cast<std::size_t>(a.tokens_per_rank) * static_cast<std::size_t>(a.hidden);
+}
+
 }  // namespace
 
 Iteration::Iteration(const LayerMemory& memory, const Config& config,
@@ -274,16 +279,12 @@ void Iteration::combine_rows(int rank) const {
 void Iteration::all_gather(int rank) const {
   const auto range = step("all-gather");
   const kernels::LayerArgs& a = plan(rank).layer;
-  const std::int64_t plane = static_cast<std::int64_t>(a.tokens_per_rank) * a.hidden;
+  cudaStream_t stream = lane_.main.get();
   pace(plan(rank));
   if (lane_.nccl != nullptr) {
-    lane_.nccl->all_gather(rank, a.copy_in_to, a.all_tokens, static_cast<std::size_t>(plane),
-                           lane_.main.get());
-  }
-  for (int from = 0; from < a.ranks && lane_.nccl == nullptr; ++from) {
-    if (from != rank) {
-      copy(a.all_tokens + from * plane, a.shared[from].tokens, plane * 2, lane_.main.get());
-    }
+    lane_.nccl->all_gather(rank, a.copy_in_to, a.all_tokens, plane(a), stream);
+  } else {
+    kernels::launch_collect_rows(a, kernels::Collected::tokens, stream);
   }
   if (config_.link_gbps > 0) {
     join_branch();
@@ -294,17 +295,12 @@ void Iteration::all_gather(int rank) const {
 void Iteration::reduce_scatter(int rank) const {
   const auto range = step("reduce-scatter");
   const kernels::LayerArgs& a = plan(rank).layer;
-  const std::int64_t plane = static_cast<std::int64_t>(a.tokens_per_rank) * a.hidden;
+  cudaStream_t stream = lane_.main.get();
   pace(plan(rank));
   if (lane_.nccl != nullptr) {
-    lane_.nccl->reduce_scatter(rank, a.combined, a.output, static_cast<std::size_t>(plane),
-                               lane_.main.get());
-  }
-  for (int from = 0; from < a.ranks && lane_.nccl == nullptr; ++from) {
-    if (from != rank) {
-      copy(a.shared[rank].staging + from * plane, a.shared[from].partials + rank * plane, plane * 2,
-           lane_.main.get());
-    }
+    lane_.nccl->reduce_scatter(rank, a.combined, a.output, plane(a), stream);
+  } else {
+    kernels::launch_collect_rows(a, kernels::Collected::partials, stream);
   }
   if (config_.link_gbps > 0) {
     join_branch();
