@@ -95,6 +95,16 @@ TEST(Records, FourRanksOnTwoDevices) {
   expect_same_outputs_and_sound_timelines(4, devices);
 }
 
+// Needs no GPU, so that an illegal case is found before one is there.
+TEST(Records, EveryCaseIsLegal) {
+  const Device h200{0, "NVIDIA H200", 132, 232448, ""};
+  const Problem problem = make_test_problem(make_shape(2, 301, 1024, 16, 4, 256), "zipf", 21);
+  for (const RecordedCase& recorded : recorded_cases()) {
+    EXPECT_EQ(why_illegal_on_device(problem, config_of(recorded), limits_of(h200)), "")
+        << recorded.name;
+  }
+}
+
 // What does not fit is counted, in the timeline too, and harms nothing else.
 TEST(Records, FullBuffersAreCounted) {
   FUSESCOPE_NEED_DEVICES(devices, 1);
