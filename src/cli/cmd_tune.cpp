@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "cli/command.hpp"
+#include "cli/common_options.hpp"
 #include "cli/files.hpp"
 #include "cli/prediction.hpp"
 #include "cli/sweep_folder.hpp"
@@ -38,6 +40,7 @@ struct TuneOptions {
   std::string out;
   std::string table;
   std::string replay;
+  std::vector<std::string> compare;
   sweep::ReplayOptions replays;
   bool json = false;
 };
@@ -55,6 +58,7 @@ constexpr const char* kFooter =
     "\nExamples:\n"
     "  fusescope tune --shape qwen3-30b-a3b --routing zipf:1.2\n"
     "  fusescope tune sm-split --strategy racing --seed 3\n"
+    "  fusescope tune --compare out/a/best/run.json out/b/best/run.json\n"
     "  fusescope tune --replay out/seed-tp2-exhaustive --seeds 100";
 
 sweep::SweepConfig load_config(const TuneOptions& options) {
@@ -108,16 +112,49 @@ std::string distance(const sweep::TunedEntry& entry) {
                      rival.tie ? ", a tie" : "", describe(rival.config, entry.config));
 }
 
+// Opens the sweep that the options mean, in its folder.
+SweepSession open_session(const TuneOptions& options, const std::string& suffix,
+                          std::vector<Config> compare, const Context& context) {
+  sweep::SweepConfig config = load_config(options);
+  SessionOptions session_options;
+  session_options.out =
+      options.out.empty()
+          ? joined("out", fmt::format("{}-{}{}", config.name, config.shape.name, suffix))
+          : options.out;
+  session_options.compare = std::move(compare);
+  return SweepSession(std::move(config), std::move(session_options), context);
+}
+
+// Configs of files, timed in turns: is one of them faster, or do they tie?
+int compare(const TuneOptions& options, const Context& context) {
+  std::vector<Config> configs;
+  for (const std::string& file : options.compare) {
+    const ConfigOptions given{{}, file};
+    configs.push_back(given.config());
+    if (std::count(configs.begin(), configs.end(), configs.back()) > 1) {
+      throw InputError({"--compare", file, "is the same config as another", "configs that differ"});
+    }
+  }
+  SweepSession session = open_session(options, "-compare", std::move(configs), context);
+  session.run();
+  if (session.stopped()) {
+    return kInterrupted;
+  }
+  std::printf("%s\n%s", sweep::summary_text(session.trials(), {options.compare.size(), {}}).c_str(),
+              sweep::timing_text(session.trials(), session.outcome()).c_str());
+  const std::optional<sweep::TunedEntry> entry = sweep::tuned_entry(
+      session.trials(), sweep::tuned_key(session.engine(), session.device(), session.problem()));
+  if (!entry) {
+    return kCheckFailed;
+  }
+  std::printf("%s\n", distance(*entry).c_str());
+  return kFine;
+}
+
 int tune(const TuneOptions& options, const Context& context) {
   const std::string table = options.table.empty() ? sweep::tuned_table_path() : options.table;
-  sweep::SweepConfig config = load_config(options);
-  // A table that cannot be read is said before hours of measuring.
-  const std::vector<sweep::TunedEntry> before = sweep::read_tuned_table(table);
-  SessionOptions session_options;
-  session_options.out = options.out.empty()
-                            ? joined("out", fmt::format("{}-{}", config.name, config.shape.name))
-                            : options.out;
-  SweepSession session(std::move(config), std::move(session_options), context);
+  static_cast<void>(sweep::read_tuned_table(table));  // one that is none is said before measuring
+  SweepSession session = open_session(options, "", {}, context);
   session.run();
   std::fprintf(stderr, "%s", sweep::timing_text(session.trials(), session.outcome()).c_str());
   if (session.stopped()) {
@@ -239,6 +276,12 @@ void add_tune(CLI::App& app, Context& context) {
       ->add_option("--replay", options->replay,
                    "Judge strategies on the folder of a sweep of a whole space")
       ->type_name("DIR");
+  command
+      ->add_option("--compare", options->compare,
+                   "Instead of a search: time the configs of these files in turns (of knobs, or a "
+                   "run.json such as best/run.json of a sweep)")
+      ->type_name("FILE FILE...")
+      ->expected(2, 100);
   command->add_option("--seeds", options->replays.seeds, "Replays of each strategy")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -249,7 +292,10 @@ void add_tune(CLI::App& app, Context& context) {
   command->footer(kFooter);
   command->callback([options, &context] {
     context.selected = [options, &context] {
-      return options->replay.empty() ? tune(*options, context) : replay(*options);
+      if (!options->replay.empty()) {
+        return replay(*options);
+      }
+      return options->compare.empty() ? tune(*options, context) : compare(*options, context);
     };
   });
 }

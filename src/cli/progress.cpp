@@ -37,10 +37,22 @@ std::string progress_text(const sweep::Progress& progress) {
   if (progress.failures > 0) {
     text += fmt::format(", {} did not run", progress.failures);
   }
+  text += fmt::format(", {:.{}f}/s", progress.trials_per_second,
+                      progress.trials_per_second >= 10 ? 0 : 1);
   if (progress.done < progress.planned) {
     text += fmt::format(", {} left", duration(progress.seconds_left));
   }
   return text;
+}
+
+std::string progress_bar(const sweep::Progress& progress) {
+  constexpr long long kWidth = 20;
+  if (progress.planned == 0) {
+    return "";
+  }
+  const auto full =
+      static_cast<std::size_t>(std::min(kWidth, progress.done * kWidth / progress.planned));
+  return fmt::format("[{:-<{}}] ", std::string(full, '#'), kWidth);
 }
 
 ProgressLine::ProgressLine(std::string what)
@@ -53,11 +65,11 @@ ProgressLine::~ProgressLine() {
 }
 
 bool ProgressLine::is_due(const sweep::Progress& progress) {
-  const bool last = progress.done == progress.planned;
+  const bool last = progress.planned > 0 && progress.done == progress.planned;
   const double every = terminal_ ? kTerminalEvery : kPlainEvery;
   const auto tenth = static_cast<int>(progress.done * 10 / std::max(1LL, progress.planned));
   const bool due = last || !shown_ || progress.seconds - last_seconds_ >= every ||
-                   (!terminal_ && tenth != last_tenth_);
+                   (!terminal_ && progress.planned > 0 && tenth != last_tenth_);
   if (due) {
     last_seconds_ = progress.seconds;
     last_tenth_ = tenth;
@@ -70,8 +82,13 @@ void ProgressLine::show(const sweep::Progress& progress) {
     return;
   }
   shown_ = true;
-  const char* form = terminal_ ? "\r\033[K%s: %s" : "%s: %s\n";
-  std::fprintf(stderr, form, what_.c_str(), progress_text(progress).c_str());
+  const std::string text = progress_text(progress);
+  if (terminal_) {
+    std::fprintf(stderr, "\r\033[K%s: %s%s", what_.c_str(), progress_bar(progress).c_str(),
+                 text.c_str());
+  } else {
+    std::fprintf(stderr, "%s: %s\n", what_.c_str(), text.c_str());
+  }
   std::fflush(stderr);
 }
 

@@ -24,7 +24,9 @@ class ProgressLine {
   int last_tenth_ = -1;
 };
 
-// "trial 12/96, best 3120.4 us, 1 failed, 14 s left"
+// "trial 12/96, best 3120.4 us, 1 did not run, 5.2/s, 14 s left"
 std::string progress_text(const sweep::Progress& progress);
+// "[#####---------------]"; "" where the end is not known.
+std::string progress_bar(const sweep::Progress& progress);
 
 }  // namespace fusescope::cli

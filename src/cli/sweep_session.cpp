@@ -101,12 +101,16 @@ void SweepSession::run() {
   log_ = std::make_unique<sweep::TrialLog>(joined(options_.out, kTrialsFile), header());
   announce();
   write_text(joined(options_.out, kSweepFile), config_.document.dump(2) + "\n");
-  search();
+  if (options_.compare.empty()) {
+    search();
+  }
   if (!stopped_) {
-    finals();
+    finals(options_.compare.empty()
+               ? sweep::finalist_rounds(log_->trials(), config_.finalists)
+               : sweep::rounds_of_turns(options_.compare, config_.finalists.rounds));
   }
   std::optional<sweep::Trial> best = sweep::best_trial(log_->trials());
-  if (best && config_.ladder && !stopped_) {
+  if (best && config_.ladder && options_.compare.empty() && !stopped_) {
     ladder(best->config);
   }
   write_exports(options_.out, header(), sweep::latest(log_->trials()));
@@ -168,16 +172,14 @@ void SweepSession::search() {
   add(outcome);
 }
 
-void SweepSession::finals() {
-  const std::vector<sweep::Given> rounds =
-      sweep::finalist_rounds(log_->trials(), config_.finalists);
-  if (rounds.empty()) {
+void SweepSession::finals(const std::vector<sweep::Given>& turns) {
+  if (turns.empty()) {
     return;
   }
   ProgressLine line("finalists");
   sweep::RunnerOptions runner = runner_options(line);
   runner.jobs = 1;  // in turns
-  add(sweep::run_given(rounds, config_.finalists.samples, config_.measure, *executor_, *log_,
+  add(sweep::run_given(turns, config_.finalists.samples, config_.measure, *executor_, *log_,
                        runner));
 }
 

@@ -21,6 +21,7 @@ struct SessionOptions {
   bool resume = false;          // insist on an earlier log
   std::optional<bool> isolate;  // trials in worker processes; unset: yes, but for the simulator
   std::vector<std::string> faults;
+  std::vector<Config> compare;  // not empty: no search, these are timed in turns
 };
 
 class SweepSession {
@@ -52,7 +53,7 @@ class SweepSession {
   void announce() const;
   sweep::RunnerOptions runner_options(class ProgressLine& line) const;
   void search();
-  void finals();
+  void finals(const std::vector<sweep::Given>& turns);
   void ladder(const Config& tuned);
   void add(const sweep::Outcome& outcome);
   void keep_best(const Config& best);

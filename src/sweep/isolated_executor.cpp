@@ -151,13 +151,15 @@ int IsolatedExecutor::device_deadline_ms() const {
                     kMostDeviceMs);
 }
 
-void IsolatedExecutor::learn(const Trial& trial) {
+// The baseline is the base config's time where the sweep measures it, else that of the first config that
+// ran; a worker's first trial, which sets up the problem, stands in for it only until there is another.
+void IsolatedExecutor::learn(const Trial& trial, bool fresh) {
   const std::lock_guard lock(mutex_);
-  const bool is_base = trial.kind == TrialKind::base;
-  if (trial.verdict == Verdict::ok && (baseline_seconds_ == 0 || (is_base && !baseline_is_base_))) {
+  const int rank = (fresh ? 0 : 2) + (trial.kind == TrialKind::base ? 2 : 1);
+  if (trial.verdict == Verdict::ok && rank > baseline_rank_) {
     baseline_seconds_ = trial.seconds;
     baseline_wall_us_ = trial.median_us;
-    baseline_is_base_ = is_base;
+    baseline_rank_ = rank;
   }
 }
 
@@ -173,7 +175,7 @@ Trial IsolatedExecutor::execute(Trial planned, int samples) {
     trial = trial_from_line(
         std::string_view(answer.text).substr(kTrial.size(), answer.text.size() - kTrial.size() - 1),
         "the worker's answer", "");
-    learn(trial);
+    learn(trial, worker->fresh);
   } else {
     const bool lost = answer.verdict != Verdict::ok;
     trial = failed_trial(planned, lost ? answer.verdict : Verdict::crashed, answer.text);

@@ -21,7 +21,7 @@ struct WorkerOptions {
   int workers = 1;
   double max_seconds = 3;        // measure.max_seconds: a trial may sample for that long
   double deadline_seconds = 0;   // of a trial; 0: max_seconds and 20 times what the baseline took
-                                 // (the base config's first trial, else the first that ran), at
+                                 // (the base config, else the first that ran), at
                                  // least 2 s
   double startup_seconds = 180;  // allowed on top for a worker to open, and for its first trial
   double silence_seconds = 20;   // without a heartbeat a worker counts as hung
@@ -54,7 +54,7 @@ class IsolatedExecutor : public Executor {
   void give_back(std::unique_ptr<Worker> worker);
   double allowed_seconds(const Worker& worker) const;
   int device_deadline_ms() const;
-  void learn(const Trial& trial);
+  void learn(const Trial& trial, bool fresh);
 
   WorkerOptions options_;
   WorkerHello hello_;
@@ -65,7 +65,7 @@ class IsolatedExecutor : public Executor {
   int replaced_ = 0;
   double baseline_seconds_ = 0;  // 0: none yet
   double baseline_wall_us_ = 0;
-  bool baseline_is_base_ = false;
+  int baseline_rank_ = 0;  // how good a baseline it is
 };
 
 }  // namespace fusescope::sweep

@@ -89,8 +89,7 @@ bool is_tie(const Trial& a, const Trial& best) {
   if (a.half_ci_us == 0 && best.half_ci_us == 0) {
     return a.median_us <= best.median_us * (1 + kModelNoise);
   }
-  return best.kind != TrialKind::finalist &&
-         a.median_us - a.half_ci_us <= best.median_us + best.half_ci_us;
+  return a.median_us - a.half_ci_us <= best.median_us + best.half_ci_us;
 }
 
 double median_of_drawn(const RoundSamples& rounds, const std::vector<std::size_t>& drawn) {

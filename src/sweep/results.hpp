@@ -31,7 +31,7 @@ struct Ranked {
   Trial trial;
   bool ties_with_best = false;
 };
-// The search's results, fastest first. Finalists tie with the best of them by finalists_tie(); others
+// The search's results, fastest first. Finalists tie with the best of them by compare_rounds(); others
 // where the 95% intervals of the medians overlap, or without intervals by kModelNoise.
 std::vector<Ranked> rank(const std::vector<Trial>& trials);
 

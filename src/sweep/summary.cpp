@@ -61,7 +61,8 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
   if (ties > 1) {
     const char* const why =
         first.kind == TrialKind::finalist
-            ? "timed again in turns, the 95% bootstrap interval of their ratio to the best holds 1"
+            ? "of finalists, the 95% bootstrap interval of the ratio to the best, timed in turns, "
+              "holds 1; of others, the 95% intervals of the medians overlap"
         : first.half_ci_us > 0 ? "the 95% intervals of their medians overlap"
                                : "their simulated times differ by less than 0.1%";
     text += fmt::format("{} configs tie for the best: {}.\n", ties, why);

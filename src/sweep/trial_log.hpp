@@ -1,7 +1,7 @@
 #pragma once
 // The trial log of a sweep: JSON lines, append-only. Line 1 says what was swept, where and by what;
-// then one line per trial, failures included, each on the disk before the next trial counts as
-// begun.
+// then one line per trial, failures included, written as it ends and forced
+// to the disk while the next one runs.
 //
 // A line counts once its newline is there. A process that was killed leaves at most one torn line,
 // the last: it held a trial that had not ended, and opening the log for appending cuts it off. Any

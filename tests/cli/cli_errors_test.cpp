@@ -9,7 +9,7 @@ namespace {
 using Errors = test::ProgramTest;
 
 TEST_F(Errors, CommandLines) {
-  refused("", {"fusescope: no command is given; accepted: run, sweep, attribute"});
+  refused("", {"fusescope: no command is given; accepted: run, sweep, tune, merge"});
   refused("swep quickstart", {"unknown command \"swep\", did you mean \"sweep\"?"});
   refused("--verbos", {"unknown option \"--verbos\""});
   refused("sweep quickstart --trails 4",

@@ -88,8 +88,9 @@ TEST(Finalists, AreTimedInTurnsAndStandFirst) {
   EXPECT_TRUE(ranking[1].ties_with_best);
   EXPECT_EQ(ranking[2].trial.config.dispatch_comm_sms, 4);
   EXPECT_FALSE(ranking[2].ties_with_best);
-  EXPECT_EQ(ranking[3].trial.config.dispatch_comm_sms, 16);  // faster, but not timed in turns
-  EXPECT_FALSE(ranking[3].ties_with_best);
+  // Seen faster, but not timed in turns: it may be as good.
+  EXPECT_EQ(ranking[3].trial.config.dispatch_comm_sms, 16);
+  EXPECT_TRUE(ranking[3].ties_with_best);
 }
 
 TEST(Finalists, AreNoneWithoutNoise) {
