@@ -12,7 +12,7 @@ namespace {
 
 TEST(FuzzCorpus, EveryInputEndsCleanly) {
   const std::filesystem::path folder =
-      std::filesystem::path(FUSESCOPE_TEST_SOURCE_DIR) / "tests/fuzz/corpus";
+      std::filesystem::path(FUSESCOPE_TEST_SOURCE_DIR) / "tests/fuzz/corpus/traces";
   const analysis::Rules rules[] = {analysis::load_rules("default"), analysis::load_rules("hta")};
   std::size_t read = 0;
   std::size_t refused = 0;
