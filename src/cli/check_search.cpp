@@ -161,22 +161,30 @@ int run_replay(const std::string& text, bool json) {
   return outcome.finding ? kCheckFailed : kFine;
 }
 
-int list_bugs() {
+int list_bugs(protocol::Subject subject) {
   for (const protocol::BugEntry& entry : protocol::bugs()) {
-    std::printf("%-28s  %s%s\n", std::string(entry.name).c_str(), std::string(entry.what).c_str(),
-                entry.harmless ? " (nothing is found)" : "");
+    const protocol::Effect effect = effect_on(entry, subject);
+    if (effect != protocol::Effect::absent) {
+      std::printf("%-28s  %s%s\n", std::string(entry.name).c_str(), std::string(entry.what).c_str(),
+                  effect == protocol::Effect::implied ? " (implied: nothing is found)" : "");
+    }
   }
   return kFine;
 }
 
 ordered_json json_of(const SearchResult& result, const protocol::SearchOptions& options,
                      const Minimised* small) {
-  ordered_json document = {
-      {"seed", options.seed},          {"bug", std::string(protocol::name(options.bug))},
-      {"schedules", result.schedules}, {"steps", result.steps},
-      {"seconds", result.seconds},     {"with_fault", result.faults},
-      {"aborted", result.aborted},     {"interrupted", result.interrupted},
-      {"passed", !result.found},       {"found", nullptr}};
+  ordered_json document = {{"kernel", protocol::to_string(options.subject)},
+                           {"seed", options.seed},
+                           {"bug", std::string(protocol::name(options.bug))},
+                           {"schedules", result.schedules},
+                           {"steps", result.steps},
+                           {"seconds", result.seconds},
+                           {"with_fault", result.faults},
+                           {"aborted", result.aborted},
+                           {"interrupted", result.interrupted},
+                           {"passed", !result.found},
+                           {"found", nullptr}};
   if (result.found) {
     document["found"] = {{"index", result.found->index},
                          {"strategy", protocol::to_string(result.found->strategy)},
@@ -216,8 +224,9 @@ void SearchFlags::add_to(CLI::App& command) {
 }
 
 int execute_search(const SearchFlags& flags, std::uint64_t seed, bool json) {
+  const protocol::Subject subject = protocol::parse_subject(flags.kernel, "--kernel");
   if (flags.bug == "list") {
-    return list_bugs();
+    return list_bugs(subject);
   }
   if (!flags.replay.empty()) {
     return run_replay(flags.replay, json);
@@ -225,6 +234,7 @@ int execute_search(const SearchFlags& flags, std::uint64_t seed, bool json) {
   protocol::SearchOptions options;
   options.schedules = flags.schedules > 0 ? flags.schedules : 10'000;
   options.seed = seed;
+  options.subject = subject;
   options.bug = protocol::parse_bug(flags.bug, "--bug");
   options.limits = limits_of(flags.limits);
   options.threads = flags.threads;

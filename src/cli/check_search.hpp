@@ -14,6 +14,7 @@ namespace fusescope::cli {
 struct SearchFlags {
   long long schedules = 0;          // --search
   std::string replay;               // --replay
+  std::string kernel = "layer";     // --kernel
   std::string bug = "none";         // --bug
   std::vector<std::string> limits;  // --limit name=value
   int threads = 0;

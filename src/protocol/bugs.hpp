@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/scenario.hpp"
+
 namespace fusescope::protocol {
 
 enum class Bug {
@@ -64,12 +66,20 @@ enum class Bug {
   releasing_fences_missing,
 };
 
+enum class Effect {
+  found,    // breaks the protocol
+  implied,  // what is left out is implied by other steps: nothing is to be found
+  absent,   // the kernel has no such step
+};
+
 struct BugEntry {
   Bug bug;
   std::string_view name;
   std::string_view what;  // what the code does wrong
-  bool harmless;          // nothing is expected to be found
+  Effect on_layer;
+  Effect on_reduce_scatter;
 };
+Effect effect_on(const BugEntry& entry, Subject subject);
 
 std::span<const BugEntry> bugs();  // without `none`
 std::string_view name(Bug bug);    // "none" too

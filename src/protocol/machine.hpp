@@ -61,6 +61,9 @@ struct Copy {
   Clock before, reads_before;
 };
 
+// What a row is whose parts are copied into one cell: the parts' value if they agree, else none of theirs.
+std::uint64_t folded(const std::uint64_t* parts, int count);
+
 class Machine final : private Candidates {
  public:
   Machine();

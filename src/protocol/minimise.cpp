@@ -40,6 +40,7 @@ std::vector<Reduction> reductions() {
       less(&Scenario::devices, 1),
       less(&Scenario::job_groups, 1),
       less(&Scenario::k_steps, 1),
+      less(&Scenario::push_rows, 1),
       [](Scenario& s) { s.row_block = 2; },
       [](Scenario& s) { s.block_group = 2; },
       [](Scenario& s) { s.config.watermark_chunks = 1; },

@@ -22,6 +22,8 @@ constexpr std::array kFaults = {"none",           "dead_rank", "frozen_rank",   
                                 "lost_barrier",   "lost_pull", "lost_arrival",   "lost_tile",
                                 "lost_residency", "lost_push", "lost_watermark", "impatience"};
 
+constexpr std::array kSubjects = {"layer", "gemm_reduce_scatter"};
+
 struct Field {
   const char* name;
   int Scenario::*member;
@@ -38,6 +40,7 @@ constexpr std::array kFields = {
     Field{"k_steps", &Scenario::k_steps, 1, 8},
     Field{"block_group", &Scenario::block_group, 1, 8},
     Field{"job_groups", &Scenario::job_groups, 1, kMostJobGroups},
+    Field{"push_rows", &Scenario::push_rows, 1, kMostPushRows},
     Field{"iterations", &Scenario::iterations, 1, 8},
     Field{"fault_rank", &Scenario::fault_rank, 0, 7},
     Field{"fault_iteration", &Scenario::fault_iteration, 0, 7},
@@ -110,6 +113,19 @@ const char* to_string(Fault fault) {
   return kFaults[static_cast<std::size_t>(fault)];
 }
 
+const char* to_string(Subject subject) {
+  return kSubjects[static_cast<std::size_t>(subject)];
+}
+
+Subject parse_subject(const std::string& text, const std::string& option) {
+  const auto found = std::find(kSubjects.begin(), kSubjects.end(), text);
+  if (found == kSubjects.end()) {
+    throw InputError({option, "", fmt::format("\"{}\" cannot be searched", text),
+                      spoken_list({kSubjects.begin(), kSubjects.end()})});
+  }
+  return static_cast<Subject>(found - kSubjects.begin());
+}
+
 std::string why_illegal(const Scenario& s) {
   Problem problem;
   problem.shape.ranks = s.ranks;
@@ -137,6 +153,9 @@ std::string why_illegal(const Scenario& s) {
   if (s.config.form != LayerForm::fused || s.config.study != Study::full) {
     return "only the full fused layer is searched";
   }
+  if (s.subject == Subject::gemm_reduce_scatter && s.config.combine != Combine::dispenser) {
+    return "gemm_reduce_scatter has a dispenser only";
+  }
   if (s.fault_rank >= s.ranks || s.fault_iteration >= s.iterations) {
     return "the fault lies outside the ranks and iterations";
   }
@@ -147,11 +166,13 @@ std::string why_illegal(const Scenario& s) {
   return "";
 }
 
-Scenario draw_scenario(const Limits& limits, std::uint64_t seed, std::uint64_t index) {
+Scenario draw_scenario(Subject subject, const Limits& limits, std::uint64_t seed,
+                       std::uint64_t index) {
   Random random(seed, index);
   Scenario s;
   do {
     s = Scenario{};
+    s.subject = subject;
     s.ranks = between(random, 1, limits.ranks);
     s.devices = random.below(2) == 0 ? s.ranks : between(random, 1, s.ranks);
     s.tokens_per_rank =
@@ -163,9 +184,15 @@ Scenario draw_scenario(const Limits& limits, std::uint64_t seed, std::uint64_t i
     s.k_steps = between(random, 1, 2);
     s.block_group = between(random, 1, 2);
     s.job_groups = random.below(4) == 0 ? 3 : between(random, 1, 2);
+    if (subject == Subject::gemm_reduce_scatter) {
+      s.push_rows = between(random, 1, kMostPushRows);
+    }
     s.iterations = between(random, 1, limits.iterations);
     s.routing_seed = random.next() >> 32;
     draw_knobs(s, random);
+    if (subject == Subject::gemm_reduce_scatter) {
+      s.config.combine = Combine::dispenser;
+    }
     draw_fault(s, random);
   } while (!why_illegal(s).empty());
   return s;
@@ -173,7 +200,8 @@ Scenario draw_scenario(const Limits& limits, std::uint64_t seed, std::uint64_t i
 
 std::string to_string(const Scenario& s) {
   const Scenario base;
-  std::string text;
+  std::string text =
+      s.subject == base.subject ? "" : fmt::format("subject={} ", to_string(s.subject));
   for (const Field& field : kFields) {
     const bool always = field.member == &Scenario::ranks || field.member == &Scenario::devices ||
                         field.member == &Scenario::tokens_per_rank ||
@@ -211,6 +239,8 @@ Scenario parse_scenario(const std::string& text, const std::string& option) {
       if (parsed.ec != std::errc{} || parsed.ptr != value.data() + value.size()) {
         throw InputError({option, name, fmt::format("\"{}\" is not a seed", value), "a number"});
       }
+    } else if (name == "subject") {
+      s.subject = parse_subject(value, option);
     } else if (name == "fault") {
       const auto fault = std::find(kFaults.begin(), kFaults.end(), value);
       if (fault == kFaults.end()) {

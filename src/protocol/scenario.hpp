@@ -27,7 +27,14 @@ enum class Fault {
   impatience,  // waits give up although they could have gone on
 };
 
+// What runs: the fused layer, or the third kernel on the same primitives
+// (kernels/gemm_reduce_scatter.hpp). The latter reads combine_comm_sms as the SMs that push from the start,
+// tokens_per_block as pushers per block, slot_order by_token as row order by_rank; all_hands,
+// watermark_chunks and tile mean the same; the other knobs mean nothing to it.
+enum class Subject { layer, gemm_reduce_scatter };
+
 struct Scenario {
+  Subject subject = Subject::layer;
   int ranks = 1;
   int devices = 1;          // ranks are spread over them in turn; co-located ones share a stream
   int tokens_per_rank = 1;  // T
@@ -38,6 +45,7 @@ struct Scenario {
   int k_steps = 1;      // stages of the ring that a tile of the first GEMM takes
   int block_group = 2;  // row blocks whose N tiles are interleaved
   int job_groups = 1;   // warpgroups of a block that take jobs: the kernels' 3
+  int push_rows = 1;    // gemm_reduce_scatter: rows of a push
   int iterations = 2;
   std::uint64_t routing_seed = 1;
   Config config;
@@ -64,7 +72,8 @@ struct Limits {
 
 // Scenario number `index` of a search, by chance within the limits, with knobs that the layer's legality
 // rules allow.
-Scenario draw_scenario(const Limits& limits, std::uint64_t seed, std::uint64_t index);
+Scenario draw_scenario(Subject subject, const Limits& limits, std::uint64_t seed,
+                       std::uint64_t index);
 
 // "" or the rule that is broken.
 std::string why_illegal(const Scenario& scenario);
@@ -76,5 +85,8 @@ std::string to_string(const Scenario& scenario);
 Scenario parse_scenario(const std::string& text, const std::string& option);
 
 const char* to_string(Fault fault);
+const char* to_string(Subject subject);
+// Throws InputError naming the option.
+Subject parse_subject(const std::string& text, const std::string& option);
 
 }  // namespace fusescope::protocol

@@ -58,7 +58,8 @@ class Search {
 
   void run_one(Machine& machine, std::int64_t i) {
     const auto index = static_cast<std::uint64_t>(i);
-    const Scenario scenario = draw_scenario(options_.limits, options_.seed, index);
+    const Scenario scenario =
+        draw_scenario(options_.subject, options_.limits, options_.seed, index);
     StrategyChooser chooser(target_of(scenario), options_.seed, index);
     const Outcome outcome = run_schedule(machine, scenario, options_.bug, chooser);
 

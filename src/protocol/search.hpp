@@ -15,6 +15,7 @@ namespace fusescope::protocol {
 struct SearchOptions {
   std::int64_t schedules = 10'000;
   std::uint64_t seed = 1;
+  Subject subject = Subject::layer;
   Bug bug = Bug::none;
   Limits limits;
   int threads = 0;  // 0 = as many as the machine has

@@ -188,16 +188,20 @@ void Machine::read_for(Copy& copy) {
   copy.read_done = true;
 }
 
-// Fewer cells read than written: the value goes into all of them. Fewer written than read: one row,
-// whose parts must agree, or what is written is none of them.
+std::uint64_t folded(const std::uint64_t* parts, int count) {
+  std::uint64_t value = parts[0];
+  for (int i = 1; i < count; ++i) {
+    value ^= parts[i] == parts[0] ? 0 : parts[i] + 1;
+  }
+  return value;
+}
+
+// Fewer cells read than written: the value goes into all of them. Fewer written than read: the parts of
+// one row.
 void Machine::write_for(Copy& copy) {
   const Access access = access_of(copy, true);
   if (copy.from_count > copy.to_count) {
-    for (int i = 1; i < copy.from_count; ++i) {
-      if (copy.payload[i] != copy.payload[0]) {
-        copy.payload[0] ^= copy.payload[i] + 1;
-      }
-    }
+    copy.payload[0] = folded(copy.payload.data(), copy.from_count);
   }
   for (int i = 0; i < copy.to_count; ++i) {
     const int from = copy.from_count < copy.to_count ? 0 : i;

@@ -7,12 +7,17 @@
 namespace fusescope::protocol {
 namespace {
 
-class Planted : public testing::TestWithParam<BugEntry> {};
+struct PlantedIn {
+  Subject subject;
+  BugEntry entry;
+};
+class Planted : public testing::TestWithParam<PlantedIn> {};
 
 TEST_P(Planted, IsFound) {
   SearchOptions options;
   options.schedules = 20'000;
-  options.bug = GetParam().bug;
+  options.subject = GetParam().subject;
+  options.bug = GetParam().entry.bug;
   const SearchResult result = search(options);
   ASSERT_TRUE(result.found) << "not within " << options.schedules << " schedules";
   const Found& found = *result.found;
@@ -43,18 +48,21 @@ TEST_P(Planted, IsFound) {
   EXPECT_FALSE(without.finding) << without.finding->what;
 }
 
-std::vector<BugEntry> harmful() {
-  std::vector<BugEntry> list;
-  for (const BugEntry& entry : bugs()) {
-    if (!entry.harmless) {
-      list.push_back(entry);
+std::vector<PlantedIn> harmful() {
+  std::vector<PlantedIn> list;
+  for (const Subject subject : {Subject::layer, Subject::gemm_reduce_scatter}) {
+    for (const BugEntry& entry : bugs()) {
+      if (effect_on(entry, subject) == Effect::found) {
+        list.push_back({subject, entry});
+      }
     }
   }
   return list;
 }
 
-INSTANTIATE_TEST_SUITE_P(Bugs, Planted, testing::ValuesIn(harmful()),
-                         [](const auto& planted) { return std::string(planted.param.name); });
+INSTANTIATE_TEST_SUITE_P(Bugs, Planted, testing::ValuesIn(harmful()), [](const auto& planted) {
+  return std::string(planted.param.entry.name) + "_in_" + to_string(planted.param.subject);
+});
 
 TEST(Bugs, HaveNamesOfTheirOwn) {
   for (const BugEntry& entry : bugs()) {

@@ -16,7 +16,7 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
   std::set<Fault> faults;
   std::set<bool> fetches_first, all_hands, shares_gpu;
   for (std::uint64_t i = 0; i < 2000; ++i) {
-    const Scenario s = draw_scenario({}, 1, i);
+    const Scenario s = draw_scenario(Subject::layer, {}, 1, i);
     ASSERT_EQ(why_illegal(s), "") << to_string(s);
     seen.insert(to_string(s));
     ranks.insert(s.ranks);
@@ -37,7 +37,7 @@ TEST(Scenario, LimitsHold) {
   const Limits limits{
       .ranks = 2, .tokens = 3, .tokens_per_rank = 2, .experts = 3, .topk = 1, .iterations = 1};
   for (std::uint64_t i = 0; i < 300; ++i) {
-    const Scenario s = draw_scenario(limits, 1, i);
+    const Scenario s = draw_scenario(Subject::layer, limits, 1, i);
     EXPECT_LE(s.ranks, 2);
     EXPECT_LE(s.tokens(), 3);
     EXPECT_LE(s.tokens_per_rank, 2);
@@ -49,7 +49,8 @@ TEST(Scenario, LimitsHold) {
 
 TEST(Scenario, ScheduleTextReadsBack) {
   for (std::uint64_t i = 0; i < 300; ++i) {
-    Schedule schedule{draw_scenario({}, 2, i), Bug::two_elected, {}};
+    const Subject subject = i % 2 == 0 ? Subject::layer : Subject::gemm_reduce_scatter;
+    Schedule schedule{draw_scenario(subject, {}, 2, i), Bug::two_elected, {}};
     schedule.choices = {0, 0, 0, static_cast<std::uint16_t>(i), 7, 7, 0};
     const Schedule read = parse_schedule(to_string(schedule), "--replay");
     EXPECT_EQ(read.scenario, schedule.scenario) << to_string(schedule);

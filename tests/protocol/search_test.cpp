@@ -35,11 +35,24 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Unmodified, testing::Range(1, 5));
 
 // Evidence that these steps are implied by others, within the sizes that are searched.
 TEST(Search, ImpliedStepsAreNotMissed) {
-  for (const BugEntry& entry : bugs()) {
-    if (entry.harmless) {
-      EXPECT_FALSE(search(options_of(4'000, 1, entry.bug)).found) << entry.name;
+  for (const Subject subject : {Subject::layer, Subject::gemm_reduce_scatter}) {
+    for (const BugEntry& entry : bugs()) {
+      if (effect_on(entry, subject) == Effect::implied) {
+        SearchOptions options = options_of(4'000, 1, entry.bug);
+        options.subject = subject;
+        EXPECT_FALSE(search(options).found) << entry.name << " in " << to_string(subject);
+      }
     }
   }
+}
+
+TEST(Search, NothingIsFoundInTheThirdKernel) {
+  SearchOptions options = options_of(20'000, 1);
+  options.subject = Subject::gemm_reduce_scatter;
+  const SearchResult result = search(options);
+  EXPECT_EQ(result.schedules, 20'000);
+  EXPECT_FALSE(result.found) << to_string(result.found->schedule) << "\n"
+                             << result.found->finding.what;
 }
 
 TEST(Search, IsTheSameOnAnyNumberOfThreads) {
@@ -66,7 +79,7 @@ TEST(Search, FaultsEndInAnAbort) {
   std::array<int, 12> aborted{};
   Machine machine;
   for (std::uint64_t i = 0; i < 6000; ++i) {
-    const Scenario s = draw_scenario({}, 4, i);
+    const Scenario s = draw_scenario(Subject::layer, {}, 4, i);
     StrategyChooser chooser(target_of(s), 4, i);
     const Outcome outcome = run_schedule(machine, s, Bug::none, chooser);
     ASSERT_FALSE(outcome.finding) << outcome.finding->what;

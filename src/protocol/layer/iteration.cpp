@@ -1,6 +1,6 @@
 // A device's stream: src/engine/cuda/iteration.cpp. Ranks that share a device go through it phase by phase;
 // what a rank tells its peers goes out for all ranks of the device before any of them waits.
-#include "protocol/layer/layer.hpp"
+#include "protocol/layer/gemm_reduce_scatter.hpp"
 
 namespace fusescope::protocol {
 namespace {
@@ -38,15 +38,6 @@ std::vector<Part> parts_of(const Layer& layer, const std::vector<int>& ranks) {
   return {{true, false}, {false, true}};
 }
 
-Task barrier(Thread& stream, Layer& layer, const std::vector<int>& ranks, const Round& round,
-             BarrierPoint point) {
-  for (const Part part : parts_of(layer, ranks)) {
-    for (const int rank : ranks) {
-      co_await stream.join(launch_device_barrier(layer, stream, rank, point, round, part));
-    }
-  }
-}
-
 Task run_round(Thread& stream, Layer& layer, const std::vector<int>& ranks, const Round& round,
                std::vector<LaunchId>& open_reduces, const Round* before) {
   set_inputs(stream, layer, ranks, round);
@@ -62,13 +53,13 @@ Task run_round(Thread& stream, Layer& layer, const std::vector<int>& ranks, cons
     co_await build_schedule(stream, layer, rank, round);
   }
   if (!layer.has(Bug::entry_barrier_skipped)) {
-    co_await barrier(stream, layer, ranks, round, BarrierPoint::entry);
+    co_await device_barrier(stream, layer, ranks, round, BarrierPoint::entry);
   }
   for (const int rank : ranks) {
     co_await stream.join(launch_copy_in(layer, stream, rank, round));
   }
   if (!layer.has(Bug::copied_barrier_skipped)) {
-    co_await barrier(stream, layer, ranks, round, BarrierPoint::copied);
+    co_await device_barrier(stream, layer, ranks, round, BarrierPoint::copied);
   }
   for (const int rank : ranks) {
     co_await dispatch_gemm(stream, layer, rank, round);
@@ -104,12 +95,25 @@ Task run_round(Thread& stream, Layer& layer, const std::vector<int>& ranks, cons
 
 }  // namespace
 
+Task device_barrier(Thread& stream, Layer& layer, const std::vector<int>& ranks, const Round& round,
+                    BarrierPoint point) {
+  for (const Part part : parts_of(layer, ranks)) {
+    for (const int rank : ranks) {
+      co_await stream.join(launch_device_barrier(layer, stream, rank, point, round, part));
+    }
+  }
+}
+
 Task device_stream(Thread& stream, Layer& layer, int device, int first, int last) {
   std::vector<LaunchId> open_reduces;
   for (int n = first; n <= last; ++n) {
     const std::vector<int> ranks = ranks_of(layer.s, device, n);
     const Round* before = n > first ? &layer.rounds[n - 1] : nullptr;
-    co_await run_round(stream, layer, ranks, layer.rounds[n], open_reduces, before);
+    if (layer.s.subject == Subject::gemm_reduce_scatter) {
+      co_await reduce_scatter_round(stream, layer, ranks, layer.rounds[n], open_reduces);
+    } else {
+      co_await run_round(stream, layer, ranks, layer.rounds[n], open_reduces, before);
+    }
     // The host looks at what the waits reported, and launches nothing more after a fault.
     for (const int rank : ranks) {
       if (layer.machine.word(layer.places[rank].abort).latest().value != 0) {

@@ -32,9 +32,10 @@ MachineSize Layer::size_of(const Scenario& s) {
   const int comm_2 = s.config.combine_comm_sms;
   const bool per_job = s.config.combine == Combine::block_per_job;
   const int joiners = s.config.all_hands ? s.sms - comm_2 : 0;
+  const int per_block =
+      s.subject == Subject::layer ? s.job_groups * group : slots * slot_components;
   const int kernel_2 =
-      (s.sms - comm_2) * gemm +
-      (per_job ? 2 + s.tokens() * group : (comm_2 + joiners) * s.job_groups * group);
+      (s.sms - comm_2) * gemm + (per_job ? 2 + s.tokens() * group : (comm_2 + joiners) * per_block);
   MachineSize size;
   size.devices = s.devices;
   // Streams: one now, one after a fault, and the host between them.
@@ -96,9 +97,12 @@ bool Layer::recover() {
   if (s.fault == Fault::none || s.fault == Fault::frozen_rank) {
     return false;
   }
+  // Whether a signal that the third kernel loses is missed depends on who pushes what to whom.
   const bool may_pass =
       s.fault == Fault::impatience || (s.fault == Fault::dead_rank && s.ranks == 1) ||
-      (s.fault == Fault::lost_residency && s.config.combine == Combine::dispenser);
+      (s.fault == Fault::lost_residency && s.config.combine == Combine::dispenser) ||
+      (s.subject == Subject::gemm_reduce_scatter && s.fault != Fault::dead_rank &&
+       s.fault != Fault::lost_barrier);
   const bool reported = std::any_of(places.begin(), places.end(), [&](const RankPlaces& p) {
     return machine.memory().peek(p.diagnosis) != 0;
   });
@@ -169,16 +173,22 @@ void Layer::check_round(int rank, const Round& round) {
       }
     }
   };
+  const bool pushes_rows = s.subject == Subject::gemm_reduce_scatter;  // and none to itself
   const int blocks = round.tables[rank].row_blocks();
-  must_be(places[rank].arrivals, blocks, static_cast<std::uint64_t>(s.row_block));
+  if (!pushes_rows) {
+    must_be(places[rank].arrivals, blocks, static_cast<std::uint64_t>(s.row_block));
+  }
   must_be(places[rank].done, blocks, static_cast<std::uint64_t>(s.n_tiles()));
   for (int to = 0; to < s.ranks; ++to) {
+    if (pushes_rows && to == rank) {
+      continue;
+    }
     for (int chunk = 0; chunk < s.config.watermark_chunks; ++chunk) {
       must_be(pushed(rank, to, chunk), 1,
               static_cast<std::uint64_t>(chunk_begin(chunk + 1) - chunk_begin(chunk)));
     }
   }
-  for (int token = 0; token < s.tokens(); ++token) {
+  for (int token = 0; token < s.tokens() && !pushes_rows; ++token) {
     if (claims_[rank][token] != 1) {
       machine.report(FindingKind::claim, fmt::format("the job of token {} on rank {} is claimed {} "
                                                      "times",
@@ -186,7 +196,8 @@ void Layer::check_round(int rank, const Round& round) {
     }
   }
   for (std::size_t i = 0; i < elections_[rank].size(); ++i) {
-    if (elections_[rank][i] != 1) {
+    const bool none = pushes_rows && static_cast<int>(i) / s.config.watermark_chunks == rank;
+    if (elections_[rank][i] != (none ? 0 : 1)) {
       machine.report(
           FindingKind::election,
           fmt::format("{} jobs of rank {} are elected for chunk {} on rank {}", elections_[rank][i],

@@ -88,6 +88,9 @@ struct Part {
 LaunchId launch_ids_exchange(Layer& layer, Thread& stream, int rank, const Round& round, Part part);
 LaunchId launch_device_barrier(Layer& layer, Thread& stream, int rank, BarrierPoint point,
                                const Round& round, Part part);
+Task device_barrier(Thread& stream, Layer& layer, const std::vector<int>& ranks, const Round& round,
+                    BarrierPoint point);
+LaunchId launch_seed_counters(Layer& layer, Thread& stream, int rank, const Round& round);
 Task build_schedule(Thread& stream, Layer& layer, int rank, const Round& round);
 LaunchId launch_copy_in(Layer& layer, Thread& stream, int rank, const Round& round);
 LaunchId launch_activation(Layer& layer, Thread& stream, int rank, const Round& round);

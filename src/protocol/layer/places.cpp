@@ -4,7 +4,8 @@ namespace fusescope::protocol {
 namespace {
 
 constexpr int kSmemRows = kJobBuffers * kMostJobGroups;
-static_assert(kSmemRows >= kStages + kStagedPerConsumer && kSmemRows >= kMostTokensPerBlock);
+static_assert(kSmemRows >= kStages + kStagedPerConsumer &&
+              kSmemRows >= kMostTokensPerBlock * kMostPushRows);
 
 Name of(const char* what, int rank, int i = -1) {
   return {what, static_cast<std::int16_t>(rank), static_cast<std::int16_t>(i), -1, -1};

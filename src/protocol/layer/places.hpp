@@ -15,7 +15,8 @@ inline constexpr int kConsumers = 2;
 inline constexpr int kJoinSlots = 8;
 inline constexpr int kJobBuffers = 2;
 inline constexpr int kMostJobGroups = 3;
-inline constexpr int kMostTokensPerBlock = 3;
+inline constexpr int kMostTokensPerBlock = 3;  // pushers, in gemm_reduce_scatter
+inline constexpr int kMostPushRows = 2;
 inline constexpr int kBlockThreads = 384;
 inline constexpr int kJobThreads = 128;
 // Named barriers of a block.

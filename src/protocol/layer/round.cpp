@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/random.hpp"
+#include "protocol/layer/gemm_reduce_scatter.hpp"
 
 namespace fusescope::protocol {
 namespace {
@@ -104,6 +105,10 @@ std::vector<Round> make_rounds(const Scenario& s, Bug bug) {
     Round& round = rounds[i];
     Random random(s.routing_seed, i);
     round.stamp = static_cast<std::int32_t>(i) + 1;
+    if (s.subject == Subject::gemm_reduce_scatter) {
+      make_reduce_scatter_round(s, round);
+      continue;
+    }
     round.routing = draw_routing(s, random);
     for (int rank = 0; rank < s.ranks; ++rank) {
       round.tables.push_back(

@@ -209,6 +209,11 @@ LaunchId launch_device_barrier(Layer& layer, Thread& stream, int rank, BarrierPo
   return launch;
 }
 
+LaunchId launch_seed_counters(Layer& layer, Thread& stream, int rank, const Round& round) {
+  return launch_one(layer, stream, rank, "seed_counters",
+                    [&](Thread& t) { return seed_counters(t, layer, round); });
+}
+
 // Tables, and the counters that they seed.
 Task build_schedule(Thread& stream, Layer& layer, int rank, const Round& round) {
   if (layer.s.config.schedule == ScheduleSite::host) {
@@ -223,8 +228,8 @@ Task build_schedule(Thread& stream, Layer& layer, int rank, const Round& round) 
     co_await stream.join(launch_one(layer, stream, rank, "schedule build",
                                     [&](Thread& t) { return build_on_device(t, layer, round); }));
   }
-  co_await stream.join(launch_one(layer, stream, rank, "seed_counters",
-                                  [&](Thread& t) { return seed_counters(t, layer, round); }));
+  const LaunchId seeding = launch_seed_counters(layer, stream, rank, round);
+  co_await stream.join(seeding);
 }
 
 LaunchId launch_copy_in(Layer& layer, Thread& stream, int rank, const Round& round) {

@@ -1,0 +1,436 @@
+#include "protocol/layer/gemm_reduce_scatter.hpp"
+
+#include <algorithm>
+
+#include "protocol/layer/gemm.hpp"
+
+namespace fusescope::protocol {
+namespace {
+
+Label label(Role role, const char* kernel, int rank, int block = -1, int index = -1) {
+  return {role, kernel, static_cast<std::int16_t>(rank), static_cast<std::int16_t>(block),
+          static_cast<std::int16_t>(index)};
+}
+
+// --- slot order: gemm_reduce_scatter.hpp ---------------------------------------------------------
+
+bool by_rank(const Scenario& s) {
+  return s.config.slot_order == SlotOrder::by_token;
+}
+int segment_of(const Scenario& s, int rank, int destination) {
+  return by_rank(s) ? destination : (destination - rank - 1 + s.ranks) % s.ranks;
+}
+int destination_of(const Scenario& s, int rank, int segment) {
+  return by_rank(s) ? segment : (rank + 1 + segment) % s.ranks;
+}
+int remote_segment(const Scenario& s, int rank, int i) {
+  return by_rank(s) && i >= rank ? i + 1 : i;
+}
+
+// The cell of a slot's partial row in an N tile.
+CellId partial_cell(const Layer& layer, int rank, int slot, int n) {
+  return layer.tile_cells(layer.places[rank].partial, slot / layer.s.row_block, n) +
+         slot % layer.s.row_block;
+}
+
+std::uint64_t input_of(const Round& round, int rank, int token, int k) {
+  return Round::multiply(round.input(token),
+                         static_cast<std::uint64_t>(rank) * 8 + static_cast<std::uint64_t>(k));
+}
+
+// --- the push role ---------------------------------------------------------------------------------
+
+struct PushRole {
+  Layer& layer;
+  const Round& round;
+  const BlockPlaces& block;
+  int pusher;
+};
+
+struct Push {
+  int to, t, rows, slot;
+};
+
+Push push_at(const Scenario& s, int rank, int number) {
+  const int per_rank = (s.tokens_per_rank + s.push_rows - 1) / s.push_rows;
+  const int segment = remote_segment(s, rank, number / per_rank);
+  Push p{};
+  p.to = destination_of(s, rank, segment);
+  p.t = number % per_rank * s.push_rows;
+  p.rows = std::min(s.push_rows, s.tokens_per_rank - p.t);
+  p.slot = segment * s.tokens_per_rank + p.t;
+  return p;
+}
+
+bool loses(const PushRole& r, const Thread& t, Fault signal, const Push& p) {
+  return p.to == 0 && p.t == 0 && r.layer.loses(signal, t.rank(), r.round);
+}
+
+// PushRole::count and count_rows.
+Task count(Thread& t, PushRole r, Push p) {
+  Layer& layer = r.layer;
+  const Scenario& s = layer.s;
+  if (loses(r, t, Fault::lost_push, p)) {
+    co_return;
+  }
+  const bool relaxed = layer.has(Bug::push_count_relaxed);
+  if (!relaxed && !layer.has(Bug::releasing_fences_missing)) {
+    t.fence(Scope::system);
+  }
+  const int last = layer.chunk_of(p.t + p.rows - 1);
+  for (int chunk = layer.chunk_of(p.t); chunk <= last; ++chunk) {
+    const int begin = layer.chunk_begin(chunk);
+    const int end = layer.chunk_begin(chunk + 1);
+    const int rows = std::min(end, p.t + p.rows) - std::max(begin, p.t);
+    if (rows <= 0) {
+      continue;
+    }
+    int size = end - begin;
+    if (layer.has(Bug::chunk_size_rounded_up)) {
+      size = (s.tokens_per_rank + s.config.watermark_chunks - 1) / s.config.watermark_chunks;
+    }
+    const std::uint64_t before =
+        co_await t.fetch_add(layer.pushed(t.rank(), p.to, chunk), static_cast<std::uint64_t>(rows),
+                             relaxed ? Order::relaxed : Order::acq_rel, Scope::gpu);
+    const int counted = static_cast<int>(before) + rows;
+    bool elected = counted == size;
+    if (layer.has(Bug::election_one_late)) {
+      elected = counted == size + 1;
+    } else if (layer.has(Bug::election_one_early)) {
+      elected = counted == size - 1 || size == 1;
+    } else if (layer.has(Bug::two_elected)) {
+      elected = counted >= size - 1;
+    }
+    if (!elected) {
+      continue;
+    }
+    layer.elected(t, p.to, chunk);
+    if (!layer.has(Bug::releasing_fences_missing)) {
+      t.fence(Scope::system);
+    }
+    if (p.to == 0 && layer.loses(Fault::lost_watermark, t.rank(), r.round)) {
+      co_return;
+    }
+    const std::uint64_t iteration = t.read(layer.places[t.rank()].iteration, kAnyStamp);
+    co_await t.store(layer.watermark(p.to, t.rank(), chunk), iteration, Order::release,
+                     layer.has(Bug::watermark_gpu_scope) ? Scope::gpu : Scope::system);
+  }
+}
+
+// PushRole::run_pusher. One thread with a buffer of its own.
+Task run_pusher(Thread& t, PushRole r) {
+  Layer& layer = r.layer;
+  const Scenario& s = layer.s;
+  const RankPlaces& mine = layer.places[t.rank()];
+  const MbarrierId landed = r.block.landed + r.pusher;
+  t.init_mbarrier(landed, 1, true);
+  t.fence_proxy_async();
+  const std::uint64_t earlier = co_await layer.aborted(t);
+  bool stopped = earlier != 0;
+
+  const int per_rank = (s.tokens_per_rank + s.push_rows - 1) / s.push_rows;
+  const auto pushes = static_cast<std::uint64_t>((s.ranks - 1) * per_rank);
+  for (std::uint32_t parity = 0; !stopped; parity ^= layer.has(Bug::pull_parity_kept) ? 0 : 1) {
+    // claim
+    std::uint64_t number = 0;
+    if (layer.has(Bug::claim_not_atomic)) {
+      number = co_await t.load(mine.dispenser, Order::relaxed, Scope::gpu);
+      co_await t.store(mine.dispenser, number + 1, Order::relaxed, Scope::gpu);
+    } else {
+      number = co_await t.fetch_add(mine.dispenser, 1, Order::relaxed, Scope::gpu);
+    }
+    if (number >= pushes) {
+      break;
+    }
+    const Push p = push_at(s, t.rank(), static_cast<int>(number));
+    layer.claimed(t, p.to * s.tokens_per_rank + p.t);
+    // wait_ready
+    for (int b = p.slot / s.row_block; !stopped && b <= (p.slot + p.rows - 1) / s.row_block; ++b) {
+      const bool reached = co_await t.wait_at_least(
+          mine.done + b, static_cast<std::uint64_t>(s.n_tiles()), Order::acquire, Scope::gpu,
+          !layer.has(Bug::ready_wait_unguarded));
+      stopped = !reached;
+    }
+    if (stopped) {
+      break;
+    }
+    if (!layer.has(Bug::gate_proxy_fence_missing)) {
+      t.fence_proxy_async();
+    }
+    // fetch
+    const auto buffer = [&](int row) {
+      return layer.smem_row(r.block, r.pusher * s.push_rows + row).first;
+    };
+    const bool started = !loses(r, t, Fault::lost_pull, p);
+    if (started) {
+      t.arrive_expecting(landed, p.rows * s.n_tiles());
+      for (int row = 0; row < p.rows; ++row) {
+        for (int n = 0; n < s.n_tiles(); ++n) {
+          t.start_load({buffer(row) + n}, {partial_cell(layer, t.rank(), p.slot + row, n)}, 1,
+                       r.round.stamp, landed, t.rank());
+        }
+      }
+    }
+    const bool fetched = co_await t.wait_phase(landed, parity, true);
+    if (!fetched) {
+      if (started && !layer.has(Bug::pull_not_drained)) {
+        co_await t.wait_phase(landed, parity);  // whatever the abort word says
+      }
+      break;
+    }
+    // send
+    const int plane = layer.has(Bug::plane_index_wrong) ? p.to : t.rank();
+    for (int row = 0; row < p.rows; ++row) {
+      t.start_store({layer.staging_cell(p.to, plane, p.t + row)}, {buffer(row), s.n_tiles()},
+                    r.round.stamp, p.to);
+    }
+    t.commit_group();
+    if (layer.has(Bug::watermark_before_copy)) {
+      co_await count(t, r, p);
+    }
+    if (layer.has(Bug::push_counted_after_read)) {
+      co_await t.wait_read();
+    } else {
+      co_await t.wait_stored();
+    }
+    if (!layer.has(Bug::stored_proxy_fence_missing)) {
+      t.fence_proxy_async();
+    }
+    if (!layer.has(Bug::watermark_before_copy)) {
+      co_await count(t, r, p);
+    }
+  }
+}
+
+// --- the kernel ------------------------------------------------------------------------------------
+
+Task producer(Thread& t, GemmCall c) {
+  co_await t.meet(c.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
+  co_await produce_tiles(t, c);
+  co_await t.meet(c.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
+  if (c.layer.s.config.all_hands && !c.layer.has(Bug::join_barrier_missing)) {
+    co_await t.meet(c.block.named + kJoinBarrier, kProducerThreads, kBlockThreads);
+  }
+}
+
+Task storer(Thread& t, GemmCall c, int group) {
+  co_await t.meet(c.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);
+  co_await store_tiles(t, c, group);
+  co_await t.meet(c.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);
+  if (c.layer.s.config.all_hands && !c.layer.has(Bug::join_barrier_missing)) {
+    co_await t.meet(c.block.named + kJoinBarrier, kStorerThreads, kBlockThreads);
+  }
+}
+
+// The few pushers of a block are threads of the first group's warps.
+Task consumer(Thread& t, GemmCall c, int group) {
+  Layer& layer = c.layer;
+  if (group == 0) {
+    init_gemm(t, c);
+  }
+  co_await t.meet(c.block.named + kGemmBarrier, kConsumerThreads, kBlockThreads);
+  co_await consume_tiles(t, c, group);
+  // With the GEMM's own end barrier, all of its threads have met: a join barrier less is no bug then.
+  const bool early = layer.has(Bug::join_barrier_missing) && layer.s.config.all_hands;
+  if (!early) {
+    co_await t.meet(c.block.named + kGemmBarrier, kConsumerThreads, kBlockThreads);
+    if (!layer.s.config.all_hands) {
+      co_return;
+    }
+    co_await t.meet(c.block.named + kJoinBarrier, kConsumerThreads, kBlockThreads);
+  }
+  for (int pusher = 0; group == 0 && pusher < layer.s.config.tokens_per_block; ++pusher) {
+    Label own = t.label();
+    own.role = Role::pusher;
+    own.index = static_cast<std::int16_t>(pusher);
+    Thread& pushing = t.machine().fork(t, own, true);
+    t.machine().start(pushing, run_pusher(pushing, {layer, c.round, c.block, pusher}));
+  }
+  if (early) {
+    co_await t.meet(c.block.named + kGemmBarrier, kConsumerThreads, kBlockThreads);
+  }
+}
+
+Task gemm_reduce_scatter(Thread& stream, Layer& layer, int rank, const Round& round) {
+  Machine& machine = layer.machine;
+  const Scenario& s = layer.s;
+  const RankPlaces& mine = layer.places[rank];
+  const int compute_blocks = s.sms - s.config.combine_comm_sms;
+  constexpr const char* kName = "gemm_reduce_scatter";
+  co_await stream.take_sms(s.sms);
+  const LaunchId launch = machine.begin_launch();
+  for (int block = 0; block < s.sms; ++block) {
+    const BlockPlaces& b = mine.blocks[block];
+    machine.memory().forget(b.smem, b.cells);
+    machine.forget_barriers(b.landed, kMostTokensPerBlock, b.named, kNamedBarriers);
+    if (block >= compute_blocks) {
+      for (int pusher = 0; pusher < s.config.tokens_per_block; ++pusher) {
+        Thread& t = machine.add_thread(stream, launch,
+                                       label(Role::pusher, kName, rank, block, pusher), true);
+        machine.start(t, run_pusher(t, {layer, round, b, pusher}));
+      }
+      continue;
+    }
+    const GemmCall gemm{.layer = layer,
+                        .round = round,
+                        .block = b,
+                        .rank = rank,
+                        .worker = block,
+                        .workers = compute_blocks,
+                        .which = 2,
+                        .k_steps = s.n_tiles(),
+                        .a = mine.act,
+                        .a_per_block = s.n_tiles() * s.row_block,
+                        .a_per_step = s.row_block,
+                        .d = mine.partial,
+                        .activates = false,
+                        .a_has_padding = false,
+                        .signal = mine.done,
+                        .loses_tile = layer.loses(Fault::lost_tile, rank, round)};
+    Thread& p =
+        machine.add_thread(stream, launch, label(Role::producer, kName, rank, block), false);
+    machine.start(p, producer(p, gemm));
+    for (int group = 0; group < kConsumers; ++group) {
+      Thread& c = machine.add_thread(stream, launch,
+                                     label(Role::consumer, kName, rank, block, group), false);
+      machine.start(c, consumer(c, gemm, group));
+      Thread& w =
+          machine.add_thread(stream, launch, label(Role::storer, kName, rank, block, group), true);
+      machine.start(w, storer(w, gemm, group));
+    }
+  }
+  co_await stream.join(launch);
+  machine.give_sms(s.device_of(rank), s.sms);
+}
+
+// --- the last step ---------------------------------------------------------------------------------
+
+Task reduce_planes(Thread& t, Layer& layer, const Round& round, int block, int blocks) {
+  const Scenario& s = layer.s;
+  const RankPlaces& mine = layer.places[t.rank()];
+  const int own_segment = segment_of(s, t.rank(), t.rank());
+  int seen = -1;
+  for (int i = block; i < s.tokens_per_rank; i += blocks) {
+    const int chunk = layer.chunk_of(i);
+    if (chunk != seen && !(seen >= 0 && layer.has(Bug::first_chunk_opens_all))) {
+      bool raised = true;
+      const std::uint64_t iteration = t.read(mine.iteration, kAnyStamp);
+      for (int sender = 0; sender < s.ranks; ++sender) {
+        if (sender == t.rank()) {
+          continue;
+        }
+        const bool reached = co_await t.wait_at_least(layer.watermark(t.rank(), sender, chunk),
+                                                      iteration, Order::acquire, Scope::system);
+        raised = raised && reached;
+      }
+      if (!raised) {
+        co_return;
+      }
+      seen = chunk;
+    }
+    std::uint64_t sum = 0;
+    for (int sender = 0; sender < s.ranks; ++sender) {
+      if (sender != t.rank()) {
+        sum += t.read(layer.staging_cell(t.rank(), sender, i), round.stamp);
+        continue;
+      }
+      std::array<std::uint64_t, 8> parts{};
+      for (int n = 0; n < s.n_tiles(); ++n) {
+        parts[n] = t.read(partial_cell(layer, t.rank(), own_segment * s.tokens_per_rank + i, n),
+                          round.stamp);
+      }
+      sum += folded(parts.data(), s.n_tiles());
+    }
+    t.write(mine.output + i, sum, round.stamp);
+  }
+}
+
+LaunchId launch_reduce_planes(Layer& layer, Thread& stream, int rank, const Round& round) {
+  constexpr int kBlocks = 2;
+  const LaunchId launch = layer.machine.begin_launch();
+  const int blocks = std::min(kBlocks, layer.s.tokens_per_rank);
+  for (int block = 0; block < blocks; ++block) {
+    Thread& t = layer.machine.add_thread(stream, launch,
+                                         label(Role::reducer, "reduce_planes", rank, block), false);
+    layer.machine.start(t, reduce_planes(t, layer, round, block, blocks));
+  }
+  return launch;
+}
+
+// The host's inputs, in slot order; what a dense GEMM is to the grouped one.
+void set_inputs(Thread& stream, const Layer& layer, int rank, const Round& round) {
+  const Scenario& s = layer.s;
+  const RankPlaces& mine = layer.places[rank];
+  stream.write(mine.expert_rows, 0, round.stamp);
+  stream.write(mine.slack, 0, round.stamp);
+  for (int slot = 0; slot < round.tables[rank].rows(); ++slot) {
+    for (int k = 0; k < s.n_tiles(); ++k) {
+      const int segment = slot / s.tokens_per_rank;
+      const int token = segment < s.ranks ? destination_of(s, rank, segment) * s.tokens_per_rank +
+                                                slot % s.tokens_per_rank
+                                          : -1;
+      stream.write(layer.tile_cells(mine.act, slot / s.row_block, k) + slot % s.row_block,
+                   token < 0 ? 0 : input_of(round, rank, token, k), round.stamp);
+    }
+  }
+}
+
+}  // namespace
+
+void make_reduce_scatter_round(const Scenario& s, Round& round) {
+  const int blocks = (s.tokens() + s.row_block - 1) / s.row_block;
+  for (int rank = 0; rank < s.ranks; ++rank) {
+    ScheduleTables tables;
+    tables.expert_rows = {0, blocks * s.row_block};
+    tables.slack.assign(blocks, 0);
+    tables.slack.back() = blocks * s.row_block - s.tokens();
+    round.tables.push_back(std::move(tables));
+  }
+  round.outputs.assign(s.tokens(), 0);
+  for (int token = 0; token < s.tokens(); ++token) {
+    for (int rank = 0; rank < s.ranks; ++rank) {
+      std::array<std::uint64_t, 8> parts{};
+      for (int n = 0; n < s.n_tiles(); ++n) {
+        for (int k = 0; k < s.n_tiles(); ++k) {
+          parts[n] +=
+              Round::multiply(input_of(round, rank, token, k), Round::weights(2, rank, 0, n, k));
+        }
+      }
+      round.outputs[token] += folded(parts.data(), s.n_tiles());
+    }
+  }
+}
+
+Task reduce_scatter_round(Thread& stream, Layer& layer, const std::vector<int>& ranks,
+                          const Round& round, std::vector<LaunchId>& open_reduces) {
+  for (const int rank : ranks) {
+    set_inputs(stream, layer, rank, round);
+    layer.begin_round(rank);
+  }
+  for (const int rank : ranks) {
+    const LaunchId seeding = launch_seed_counters(layer, stream, rank, round);
+    co_await stream.join(seeding);
+  }
+  if (!layer.has(Bug::entry_barrier_skipped)) {
+    co_await device_barrier(stream, layer, ranks, round, BarrierPoint::entry);
+  }
+  for (const int rank : ranks) {
+    co_await gemm_reduce_scatter(stream, layer, rank, round);
+    layer.check_round(rank, round);
+  }
+  for (const LaunchId reduce : open_reduces) {
+    co_await stream.join(reduce);
+  }
+  open_reduces.clear();
+  for (const int rank : ranks) {
+    const LaunchId reduce = launch_reduce_planes(layer, stream, rank, round);
+    if (layer.has(Bug::staging_reused_early)) {
+      open_reduces.push_back(reduce);
+    } else {
+      co_await stream.join(reduce);
+      layer.check_outputs(rank, round);
+    }
+  }
+}
+
+}  // namespace fusescope::protocol
