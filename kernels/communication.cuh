@@ -96,9 +96,21 @@ struct Communication {
 
   __device__ bool delay_pull(int token, int source) const {
     const Delays& delays = layer.delays;
-    const std::uint32_t ns = delays.pull + (source == delays.rank ? delays.source_rank : 0) +
-                             (token == delays.token ? delays.one_token : 0);
+    const std::uint32_t ns =
+        delays.pull + (source == delays.rank ? delays.source_rank : 0) +
+        (token == delays.token ? delays.one_token : 0) +
+        (delays.one_expert > 0 && is_routed_to(token, delays.expert) ? delays.one_expert : 0);
     return pass(layer.guard, token, ns);
+  }
+
+  __device__ bool is_routed_to(int token, int expert) const {
+    const std::int32_t* slots = layer.slots + static_cast<std::int64_t>(token) * layer.topk;
+    bool routed = false;
+    for (int k = 0; k < layer.topk; ++k) {
+      routed = routed ||
+               (slots[k] >= layer.expert_rows[expert] && slots[k] < layer.expert_rows[expert + 1]);
+    }
+    return routed;
   }
 
   __device__ void scatter(int token, const unsigned char* row) const {

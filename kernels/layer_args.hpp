@@ -92,8 +92,10 @@ struct Delays {
   std::uint32_t watermark = 0;
   std::uint32_t source_rank = 0;  // pulls from `rank`
   std::uint32_t one_token = 0;    // the pull of `token`
+  std::uint32_t one_expert = 0;   // pulls of tokens that are routed to `expert`
   std::int32_t rank = -1;
   std::int32_t token = -1;
+  std::int32_t expert = -1;
 };
 
 // Faults that the tests inject: signals that this rank does not give, for the bounded waits to turn

@@ -42,7 +42,10 @@ struct RunRequest {
   IterationChoice iteration = {};  // cuda: of which one
   bool counters = false;           // cuda: sample the GPUs' own counters beside it
   bool phases = false;             // cuda: time the phases of one more iteration
-  std::string command;             // recorded as the timeline's origin
+  // Samples of the layer with one cost after the other taken away, in so many rounds of turns; 0 = none.
+  // InputError where why_no_rungs() has a reason.
+  int rung_rounds = 0;
+  std::string command;  // recorded as the timeline's origin
 };
 
 // A phase of an iteration as one GPU's stream saw it, from the end of the phase before it.
@@ -52,6 +55,12 @@ struct PhaseSpan {
   double us = 0;
 };
 
+// A rung of the counterfactual ladder: walls of the layer with one cost taken away.
+struct RungSamples {
+  Study study = Study::full;
+  std::vector<std::vector<double>> wall_us;  // by round, as many in each
+};
+
 struct RunResult {
   timeline::Provenance provenance = timeline::Provenance::simulated;
   std::string source;  // "simulated on rtx-pro-5000-pcie5", "measured on 2 x NVIDIA H200"
@@ -59,6 +68,8 @@ struct RunResult {
   std::optional<timeline::Timeline> timeline;
   std::string why_no_timeline;  // where one was asked for and cannot be
   std::string why_no_counters;  // the same
+
+  std::vector<RungSamples> rungs;  // where they were asked for; in the order of kRungs
 
   // Measured runs only.
   std::vector<int> gpus;      // those in use, in the order of the ranks

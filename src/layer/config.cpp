@@ -101,8 +101,8 @@ struct Names<Collectives> {
 };
 template <>
 struct Names<Study> {
-  static constexpr std::array<std::string_view, 5> kList = {"full", "compute_all", "compute_split",
-                                                            "gates_open", "ideal_order"};
+  static constexpr std::array<std::string_view, 6> kList = {
+      "full", "compute_all", "compute_split", "gates_open", "ideal_order", "real_order"};
 };
 
 template <typename Enum>
@@ -128,13 +128,29 @@ requires std::is_enum_v<Enum> std::string from_value(Enum& field, const KnobValu
   return spoken_list(names);
 }
 
-// ---- inject travels as text: "none", "pull:2000", "source_rank:2000@1", "token:50000@777".
+// ---- inject travels as text: "none", "pull:2000", "source_rank:2000@1", "token:50000@777",
+// "expert:20000@5".
 
-constexpr std::array<std::string_view, 8> kInjectPoints = {
-    "none", "pull", "scatter", "job", "push", "watermark", "source_rank", "token"};
+constexpr std::array<std::string_view, 9> kInjectPoints = {
+    "none", "pull", "scatter", "job", "push", "watermark", "source_rank", "token", "expert"};
 constexpr std::string_view kInjectForm =
     "none, or POINT:NANOSECONDS with POINT pull, scatter, job, push or watermark, "
-    "or source_rank:NANOSECONDS@RANK, or token:NANOSECONDS@TOKEN";
+    "or source_rank:NANOSECONDS@RANK, or token:NANOSECONDS@TOKEN, or expert:NANOSECONDS@EXPERT";
+
+// Whom a point is aimed at; null where it is aimed at nobody.
+template <class AnInject>
+auto target_of(AnInject& inject) -> decltype(&inject.rank) {
+  switch (inject.point) {
+    case InjectPoint::source_rank:
+      return &inject.rank;
+    case InjectPoint::token:
+      return &inject.token;
+    case InjectPoint::expert:
+      return &inject.expert;
+    default:
+      return nullptr;
+  }
+}
 
 KnobValue to_value(const Inject& inject) {
   std::string text(kInjectPoints[static_cast<std::size_t>(inject.point)]);
@@ -142,10 +158,8 @@ KnobValue to_value(const Inject& inject) {
     return text;
   }
   text += fmt::format(":{}", inject.delay_ns);
-  if (inject.point == InjectPoint::source_rank) {
-    text += fmt::format("@{}", inject.rank);
-  } else if (inject.point == InjectPoint::token) {
-    text += fmt::format("@{}", inject.token);
+  if (const int* target = target_of(inject); target != nullptr) {
+    text += fmt::format("@{}", *target);
   }
   return text;
 }
@@ -172,7 +186,7 @@ std::string from_value(Inject& inject, const KnobValue& value) {
   }
   Inject parsed;
   parsed.point = static_cast<InjectPoint>(point - kInjectPoints.begin());
-  const bool aimed = parsed.point == InjectPoint::source_rank || parsed.point == InjectPoint::token;
+  int* const aimed_at = target_of(parsed);
   if (parsed.point != InjectPoint::none) {
     if (colon == std::string_view::npos) {
       return std::string(kInjectForm);
@@ -182,11 +196,13 @@ std::string from_value(Inject& inject, const KnobValue& value) {
     const std::optional<int> delay = whole_number(rest.substr(0, at));
     const std::optional<int> target =
         at == std::string_view::npos ? std::nullopt : whole_number(rest.substr(at + 1));
-    if (!delay || aimed != target.has_value()) {
+    if (!delay || (aimed_at != nullptr) != target.has_value()) {
       return std::string(kInjectForm);
     }
     parsed.delay_ns = *delay;
-    (parsed.point == InjectPoint::token ? parsed.token : parsed.rank) = target.value_or(-1);
+    if (aimed_at != nullptr) {
+      *aimed_at = *target;
+    }
   } else if (colon != std::string_view::npos) {
     return std::string(kInjectForm);
   }
@@ -326,6 +342,19 @@ std::string describe(const Config& config, const Config& base) {
     }
   }
   return text.empty() ? "defaults" : text;
+}
+
+std::string why_no_rungs(const Config& config) {
+  if (config.form == LayerForm::serial) {
+    return "the serial layer has no cost that a study takes away";
+  }
+  if (config.study != Study::full) {
+    return "the config is itself a study";
+  }
+  if (config.inject.point != InjectPoint::none) {
+    return "the lower rungs only compute, and the config delays communication";
+  }
+  return "";
 }
 
 std::uint64_t hash(const Config& config) {

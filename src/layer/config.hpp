@@ -3,6 +3,7 @@
 // computes: outputs are bitwise equal across configs, except that `activation` fused rounds to bf16 once
 // less, and that the serial layer's reduce-scatter through NCCL rounds to bf16 after each of its additions. (`study` and `inject` are for measuring, not for outputs.)
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -30,15 +31,22 @@ enum class Study {
   compute_split,  // compute only, on the split's SMs
   gates_open,     // communication runs, waits pre-satisfied
   ideal_order,    // waits on, every order ideal
+  real_order,     // waits on, the config's orders
 };
 
+// In the order in which each adds one cost to the one before; the last is the layer as it is.
+inline constexpr std::array<Study, 6> kRungs = {Study::compute_all, Study::compute_split,
+                                                Study::gates_open,  Study::ideal_order,
+                                                Study::real_order,  Study::full};
+
 // A known delay at a named point, for the truth test of the attribution.
-enum class InjectPoint { none, pull, scatter, job, push, watermark, source_rank, token };
+enum class InjectPoint { none, pull, scatter, job, push, watermark, source_rank, token, expert };
 struct Inject {
   InjectPoint point = InjectPoint::none;
   int delay_ns = 0;  // added to each operation of that kind
   int rank = -1;     // source_rank: whose rows are late
   int token = -1;    // token: global id of the late token
+  int expert = -1;   // expert: whose tokens are late
   bool operator==(const Inject&) const = default;
 };
 
@@ -90,6 +98,8 @@ void set_knob_text(Config& config, const std::string& assignment, const std::str
 
 // "dispatch_comm_sms=8 all_hands=false": only what differs from `base`, in the registry's order.
 std::string describe(const Config& config, const Config& base = Config{});
+// Why a config has no counterfactual rungs, in words; "" = it has.
+std::string why_no_rungs(const Config& config);
 // Stable across runs and machines: a trial log's key.
 std::uint64_t hash(const Config& config);
 

@@ -122,6 +122,11 @@ std::string injection(const Case& c) {
     return fmt::format("inject names source rank {}, and the shape has ranks 0 to {}", inject.rank,
                        c.shape.ranks - 1);
   }
+  if (inject.point == InjectPoint::expert &&
+      (inject.expert < 0 || inject.expert >= c.shape.experts)) {
+    return fmt::format("inject names expert {}, and the shape has experts 0 to {}", inject.expert,
+                       c.shape.experts - 1);
+  }
   if (inject.point == InjectPoint::token &&
       (inject.token < 0 || inject.token >= c.shape.tokens())) {
     return fmt::format("inject names token {}, and the shape has tokens 0 to {}", inject.token,

@@ -90,6 +90,11 @@ TEST(Legality, InjectionPointsExist) {
   EXPECT_EQ(inject(InjectPoint::token, -1, 2047), "");
   expect_all(inject(InjectPoint::token, -1, 2048), {"token 2048", "0 to 2047"});
   expect_all(inject(InjectPoint::job, -1, -1, -5), {"-5 ns"});
+  const auto expert = [](int id) {
+    return why([=](Config& c) { c.inject = {InjectPoint::expert, 100, -1, -1, id}; });
+  };
+  EXPECT_EQ(expert(63), "");
+  expect_all(expert(64), {"expert 64", "0 to 63"});
 }
 
 TEST(Legality, DelaysThatNothingRunsThroughAreRefused) {

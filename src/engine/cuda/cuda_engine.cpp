@@ -16,6 +16,7 @@
 #include "engine/cuda/nccl_choice.hpp"
 #include "engine/cuda/plan.hpp"
 #include "engine/cuda/recorder.hpp"
+#include "engine/cuda/rung_turns.hpp"
 #include "timeline/collect/nvtx.hpp"
 
 namespace fusescope::engine::cuda {
@@ -78,6 +79,9 @@ class CudaEngine : public Engine {
       if (request.timeline) {
         record(runner, request, result);
       }
+      if (request.rung_rounds > 0) {
+        result.rungs = take_rung_turns(runner, request.config, request.rung_rounds);
+      }
       if (request.phases) {
         result.phases = time_phases(runner, result.gpus);
       }
@@ -111,6 +115,11 @@ class CudaEngine : public Engine {
     };
     refuse(request.config, "");
     refuse(checked_config(request.config), "outputs are checked with study full: ");
+    if (request.rung_rounds > 0) {
+      if (const std::string why = why_no_rungs(request.config); !why.empty()) {
+        throw InputError({"", "rungs", why, "form fused, study full, inject none"});
+      }
+    }
   }
 
   static std::uint64_t deadline_ns(const RunRequest& request) {

@@ -36,6 +36,7 @@ long long delays_in_a_row(const Shape& shape, const Config& config, const Device
       return 0;
     case InjectPoint::pull:
     case InjectPoint::scatter:
+    case InjectPoint::expert:  // any token may be routed to it
       return pulls_per_slot(shape, config, device);
     case InjectPoint::source_rank:
       return std::min<long long>(pulls_per_slot(shape, config, device), shape.tokens_per_rank);

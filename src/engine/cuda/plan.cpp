@@ -80,6 +80,10 @@ kernels::Delays delays_of(const Inject& inject) {
       delays.one_token = ns;
       delays.token = inject.token;
       break;
+    case InjectPoint::expert:
+      delays.one_expert = ns;
+      delays.expert = inject.expert;
+      break;
   }
   return delays;
 }

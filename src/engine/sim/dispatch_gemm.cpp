@@ -26,6 +26,15 @@ Task compute_block(Rank& rank, int block, int blocks, bool gated) {
   end_block(rank);
 }
 
+bool is_routed_to(const Rank& rank, int token, int expert) {
+  for (int k = 0; k < rank.world.shape.topk; ++k) {
+    if (rank.expert_of_row_block[static_cast<std::size_t>(rank.row_block(token, k))] == expert) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 // The row crosses the block's own copy path, its source's egress, the fabric and this rank's ingress,
@@ -48,6 +57,9 @@ double pull_row(Rank& rank, Server& block, int token, double now) {
   landed += world.profile.pull_latency * 1e3;
   landed += static_cast<double>(world.injected(InjectPoint::pull));
   if (world.injects(InjectPoint::source_rank) && source == world.config.inject.rank) {
+    landed += world.config.inject.delay_ns;
+  }
+  if (world.injects(InjectPoint::expert) && is_routed_to(rank, token, world.config.inject.expert)) {
     landed += world.config.inject.delay_ns;
   }
   if (world.injects(InjectPoint::token) && token == world.config.inject.token) {

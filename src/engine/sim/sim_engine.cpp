@@ -108,7 +108,33 @@ RunResult SimEngine::run(const RunRequest& request) {
                         relative_half_interval(result.samples) <= request.target_rel_ci;
     more = profile_.jitter > 0 && !enough && !out_of_time();
   }
+  if (request.rung_rounds > 0) {
+    result.rungs = sample_rungs(request);
+  }
   return result;
+}
+
+// A simulation without noise says the same in every round.
+std::vector<RungSamples> SimEngine::sample_rungs(const RunRequest& request) const {
+  if (const std::string why = why_no_rungs(request.config); !why.empty()) {
+    throw InputError({"", "rungs", why, "form fused, study full, inject none"});
+  }
+  const int rounds = profile_.jitter > 0 ? request.rung_rounds : 1;
+  std::vector<RungSamples> rungs;
+  for (const Study study : kRungs) {
+    Config config = request.config;
+    config.study = study;
+    const std::vector<ScheduleTables> tables = tables_for(*request.problem, config);
+    RungSamples rung{study, {}};
+    for (int round = 0; round < rounds; ++round) {
+      const std::uint64_t seed =
+          request.seed * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(round);
+      const Iteration iteration = simulate(*request.problem, config, profile_, tables, seed, false);
+      rung.wall_us.push_back({sample_of(iteration).wall_us});
+    }
+    rungs.push_back(std::move(rung));
+  }
+  return rungs;
 }
 
 std::unique_ptr<Engine> make_sim_engine(const std::string& profile) {

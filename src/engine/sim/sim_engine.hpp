@@ -25,6 +25,8 @@ class SimEngine final : public Engine {
   const Profile& profile() const { return profile_; }
 
  private:
+  std::vector<RungSamples> sample_rungs(const RunRequest& request) const;
+
   Profile profile_;
   DeviceLimits device_;
 };

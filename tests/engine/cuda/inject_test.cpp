@@ -33,6 +33,7 @@ std::vector<Injection> injections(const Shape& shape) {
        {InjectPoint::source_rank, kEach, shape.ranks - 1, -1},
        most_of_one(kTokensPerRank, kSlots)},
       {"token", {InjectPoint::token, kLong, -1, 3}, 1},
+      {"expert", {InjectPoint::expert, kLong, -1, -1, 3}, 1},
       {"job", {InjectPoint::job, kEach, -1, -1}, most_of_one(tokens, kJobGroups)},
       {"push", {InjectPoint::push, kEach, -1, -1}, most_of_one(tokens, kJobGroups)},
       {"watermark", {InjectPoint::watermark, kLong, -1, -1}, 1},

@@ -70,5 +70,25 @@ TEST_F(Injection, Token) {
   EXPECT_LE(held_up, 2 * Config{}.tokens_per_block);
 }
 
+TEST_F(Injection, Expert) {
+  Config config;
+  config.inject = {InjectPoint::expert, kDelay, -1, -1, 5};
+  const timeline::Timeline late = timeline_of(problem_, config, profile_);
+  const auto is_routed = [&](const timeline::Event& event) {
+    const auto rank = static_cast<std::size_t>(late.tracks[event.track].rank);
+    for (int k = 0; k < late.wiring.topk; ++k) {
+      const auto hit = static_cast<std::size_t>(event.token * late.wiring.topk + k);
+      const auto row_block = static_cast<std::size_t>(late.wiring.hit_row_block[rank][hit]);
+      if (late.wiring.expert_of_row_block[rank][row_block] == 5) {
+        return true;
+      }
+    }
+    return false;
+  };
+  EXPECT_GE(shortest_ns(late, Kind::pull, is_routed), kDelay);
+  EXPECT_LT(shortest_ns(late, Kind::pull, [&](const auto& event) { return !is_routed(event); }),
+            kDelay);
+}
+
 }  // namespace
 }  // namespace fusescope::engine::sim
