@@ -103,6 +103,7 @@ Attribution attribute(const Timeline& timeline) {
   Attribution attribution;
   attribution.refusal = why_refused(timeline);
   if (!attribution.refusal.empty()) {
+    attribution.exposure = state_exposure(timeline, attribution, nullptr);
     return attribution;
   }
   const Dependencies dependencies(timeline);
@@ -115,6 +116,7 @@ Attribution attribute(const Timeline& timeline) {
   attribution.findings =
       findings_of(dependencies, attribution.path, attribution.waits, attribution.wall_ns);
   attribution.headline = headline_of(attribution, timeline);
+  attribution.exposure = state_exposure(timeline, attribution, nullptr);
   return attribution;
 }
 

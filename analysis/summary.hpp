@@ -9,6 +9,7 @@
 
 #include "analysis/accounting.hpp"
 #include "analysis/critical_path.hpp"
+#include "analysis/exposure.hpp"
 #include "analysis/wait_table.hpp"
 #include "timeline/timeline.hpp"
 
@@ -37,6 +38,8 @@ struct Attribution {
   CriticalPath path;
   Accounting accounting;
   WaitTable waits;
+  // By every view. attribute() knows no rungs; who has some states it anew with state_exposure().
+  Exposure exposure;
 };
 
 // The timeline is taken to satisfy timeline::check(); readers of foreign files call it first.

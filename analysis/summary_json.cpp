@@ -124,6 +124,24 @@ Json waits_json(const WaitTable& waits, int rows) {
   return json;
 }
 
+Json exposure_json(const Exposure& exposure) {
+  Json views = Json::array();
+  for (const ExposedView& view : exposure.views) {
+    Json row = {{"view", view.view}};
+    if (view.missing.empty()) {
+      row.update({{"us", view.us}, {"error_us", view.error_us}, {"of_error", view.of_error}});
+    } else {
+      row["missing"] = view.missing;
+    }
+    views.push_back(row);
+  }
+  return {{"views", views},
+          {"residual_us", exposure.residual_us},
+          {"agree", exposure.agree},
+          {"statement", exposure.statement},
+          {"warnings", exposure.warnings}};
+}
+
 }  // namespace
 
 std::string to_json(const Attribution& attribution, const timeline::Timeline& timeline, int rows) {
@@ -138,12 +156,14 @@ std::string to_json(const Attribution& attribution, const timeline::Timeline& ti
   json["clock_bound_ns"] = meta.clock_bound_ns;
   if (!attribution.refusal.empty()) {
     json["refused"] = attribution.refusal;
+    json["exposed_communication"] = exposure_json(attribution.exposure);
     return json.dump(2);
   }
   json["headline"] = attribution.headline;
   json["caveats"] = attribution.caveats;
   json["wall_ns"] = attribution.wall_ns;
   json["exposed_communication_ns"] = attribution.exposed_ns;
+  json["exposed_communication"] = exposure_json(attribution.exposure);
   json["critical_path"] = path_json(attribution, rows);
   json["accounting"] = accounting_json(attribution.accounting, rows);
   json["waits"] = waits_json(attribution.waits, rows);
