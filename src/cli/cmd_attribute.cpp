@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "cli/attribute_trace.hpp"
 #include "cli/command.hpp"
 #include "cli/run_folder.hpp"
+#include "cli/run_rungs.hpp"
 #include "cli/text.hpp"
 
 namespace fusescope::cli {
@@ -43,9 +45,17 @@ int attribute_iteration(const AttributeOptions& options) {
   }
   const std::string file = timeline_file(options.paths.front());
   const timeline::Timeline timeline = load_checked_timeline(file);
-  const analysis::Attribution attribution = analysis::attribute(timeline);
+  analysis::Attribution attribution = analysis::attribute(timeline);
+  const std::optional<analysis::Rungs> rungs = read_rungs(file);
+  if (rungs) {
+    attribution.exposure = analysis::state_exposure(timeline, attribution, &*rungs);
+  }
   if (options.json) {
-    std::printf("%s\n", analysis::to_json(attribution, timeline, options.rows).c_str());
+    Json document = Json::parse(analysis::to_json(attribution, timeline, options.rows));
+    if (rungs) {
+      document["rungs"] = Json::parse(analysis::to_json(*rungs));
+    }
+    std::printf("%s\n", document.dump(2).c_str());
   } else {
     const timeline::Meta& meta = timeline.meta;
     std::printf("problem   %s\nconfig    %s\nsource    %s on %s\nchosen    %s\n\n%s",
@@ -53,6 +63,9 @@ int attribute_iteration(const AttributeOptions& options) {
                 std::string(timeline::name(meta.provenance)).c_str(), meta.device.c_str(),
                 meta.chosen.c_str(),
                 attribution_text(attribution, static_cast<std::size_t>(options.rows)).c_str());
+    if (rungs) {
+      std::printf("\n%s", analysis::rungs_text(*rungs).c_str());
+    }
   }
   return attribution.refusal.empty() ? kFine : kCheckFailed;
 }

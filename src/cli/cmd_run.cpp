@@ -26,6 +26,8 @@ struct RunOptions {
   bool trace = true;
   std::string iteration = "median";
   bool counters = false;
+  bool rungs = false;
+  int rung_rounds = 10;
   std::string out;
   bool force = false;
   bool json = false;
@@ -39,6 +41,7 @@ constexpr const char* kFooter =
     "  fusescope run --engine cuda --shape seed-tp2 --routing uniform --devices 0,1\n"
     "  fusescope run --engine cuda --ranks 4              ranks share GPUs where there are fewer\n"
     "  fusescope run --engine cuda --iteration slowest --out out/slow\n"
+    "  fusescope run --rungs --out out/rungs              what each cost adds to the wall\n"
     "  fusescope run --config out/quickstart/best/run.json --json";
 
 // What only a run on GPUs can say.
@@ -144,6 +147,9 @@ void print_text(const Problem& problem, const Config& config, const Run& run) {
   if (run.attribution) {
     std::printf("\n%s", attribution_text(*run.attribution).c_str());
   }
+  if (run.rungs) {
+    std::printf("\n%s", analysis::rungs_text(*run.rungs).c_str());
+  }
 }
 
 int execute(const RunOptions& options, const Context& context) {
@@ -166,6 +172,7 @@ int execute(const RunOptions& options, const Context& context) {
   request.timeline = options.trace;
   request.phases = options.trace;
   request.counters = options.counters;
+  request.rung_rounds = options.rungs ? options.rung_rounds : 0;
   request.iteration = engine::parse_iteration_choice(options.iteration);
   request.command = context.command;
   if (!options.out.empty()) {
@@ -215,6 +222,13 @@ void add_run(CLI::App& app, Context& context) {
       ->capture_default_str();
   command->add_flag("--counters", options->counters,
                     "On GPUs: sample tensor pipes, NVLink and DRAM beside what is recorded");
+  CLI::Option* rungs = command->add_flag(
+      "--rungs", options->rungs,
+      "Also run the layer with one cost after the other taken away: SM tax, contention, waiting");
+  command->add_option("--rung-rounds", options->rung_rounds, "Rounds of turns of the rungs")
+      ->check(CLI::PositiveNumber)
+      ->needs(rungs)
+      ->capture_default_str();
   command->add_option("--out", options->out, "Folder for run.json and timeline.fst")
       ->type_name("DIR");
   command->add_flag("--force", options->force, "Write into --out whatever it holds");

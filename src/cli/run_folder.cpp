@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "cli/files.hpp"
+#include "cli/run_rungs.hpp"
 #include "sweep/knob_json.hpp"
 #include "sweep/sweep_config.hpp"
 #include "timeline/store.hpp"
@@ -93,10 +94,15 @@ Run run_once(engine::Engine& engine, const engine::RunRequest& request) {
     throw CheckFailure("the engine returned no sample");
   }
   run.wall_us = sweep::median_interval(walls);
+  run.rungs = rungs_of(request, run.result, engine.device().sms);
   if (run.result.timeline) {
     run.timeline_violation = timeline::check(*run.result.timeline);
     if (run.timeline_violation.empty()) {
       run.attribution = analysis::attribute(*run.result.timeline);
+      if (run.rungs) {
+        run.attribution->exposure =
+            analysis::state_exposure(*run.result.timeline, *run.attribution, &*run.rungs);
+      }
     }
   }
   return run;
@@ -132,6 +138,9 @@ Json run_document(const engine::Engine& engine, const engine::RunRequest& reques
     document["timeline"] = recorded(run);
   } else if (!run.result.why_no_timeline.empty()) {
     document["timeline"] = {{"missing", run.result.why_no_timeline}};
+  }
+  if (run.rungs) {
+    document["rungs"] = rungs_document(*run.rungs, run.result);
   }
   if (run.attribution) {
     document["attribution"] =

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/rungs.hpp"
 #include "analysis/summary.hpp"
 #include "base/json_reader.hpp"
 #include "engine/engine.hpp"
@@ -20,6 +21,7 @@ struct Run {
   // Where a timeline was recorded: how it breaks the event contract, or "", and then what it says.
   std::string timeline_violation;
   std::optional<analysis::Attribution> attribution;
+  std::optional<analysis::Rungs> rungs;  // where they were asked for
 };
 
 // Median, and 10% and 90% of the values (the nearest of them); zeros of none.

@@ -82,6 +82,7 @@ std::string attribution_text(const Attribution& attribution, std::size_t gates) 
     return "Nothing is attributed: " + attribution.refusal + "\n";
   }
   std::string text = wrapped(attribution.headline, 0) + "\n\n" + steps_text(attribution) + "\n" +
+                     analysis::exposure_text(attribution.exposure) + "\n" +
                      accounting_text(attribution.accounting) +
                      gates_text(attribution.accounting, gates);
   for (const std::string& caveat : attribution.caveats) {
