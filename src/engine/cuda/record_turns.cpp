@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.hpp"
+
 namespace fusescope::engine::cuda {
 namespace {
 
@@ -45,15 +47,32 @@ class TurnTaker {
   void record(int number) {
     Recorded recorded;
     recorded.number = number;
-    for (const auto& sampler : samplers_) {
-      sampler->start();
-    }
+    sample([&] {
+      for (const auto& sampler : samplers_) {
+        sampler->start();
+      }
+    });
     recorded.wall_us = runner_.run_recorded().wall_us;
-    for (const auto& sampler : samplers_) {
-      recorded.counters.push_back(sampler->stop());
-    }
+    sample([&] {
+      for (const auto& sampler : samplers_) {
+        recorded.counters.push_back(sampler->stop());
+      }
+    });
     recorded.clock_mhz = {clock_mhz(runner_, 0), clock_mhz(runner_, 1)};
     turns_.recorded.push_back(std::move(recorded));
+  }
+
+  // Counters are a gift: without them the iterations go on.
+  template <class Step>
+  void sample(Step step) {
+    if (!turns_.why_no_counters.empty()) {
+      return;
+    }
+    try {
+      step();
+    } catch (const CheckFailure& refused) {
+      turns_.why_no_counters = refused.what();
+    }
   }
 
   void read_back() {

@@ -29,6 +29,7 @@ using Samplers = std::vector<std::unique_ptr<timeline::PmSampling>>;
 struct Turns {
   std::vector<Recorded> recorded;
   std::vector<double> unrecorded_us;
+  std::string why_no_counters;  // sampling was given up, and why
 };
 
 // The runner is prepared for records.

@@ -120,6 +120,11 @@ void add_counters(LayerRunner& runner, const Recorded& chosen,
       ++rank;
     }
     const timeline::PmSamples& samples = chosen.counters[i];
+    if (samples.overflow) {
+      result.why_no_counters = fmt::format(
+          "the sample buffer of GPU {} was full before the iteration had ended", device);
+      continue;
+    }
     const std::int64_t origin = result.report.origin_ns;
     add_pm_counters(samples, rank, clocks.devices[i], origin, result.timeline);
     result.link_bytes.push_back(
@@ -191,7 +196,11 @@ RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, co
   std::vector<ScheduleTables> tables;
   wire(runner, timeline, tables);
   result.report = decode_records(rank_records(runner, chosen, tables, clocks), timeline);
-  add_counters(runner, chosen, clocks, result);
+  if (turns.why_no_counters.empty()) {
+    add_counters(runner, chosen, clocks, result);
+  } else {
+    result.why_no_counters = turns.why_no_counters;
+  }
 
   timeline::Meta& meta = timeline.meta;
   meta.provenance = timeline::Provenance::measured;

@@ -318,7 +318,13 @@ PmSamples PmSampling::stop() {
   decode.pCounterDataImage = state_->counters.data();
   decode.counterDataImageSize = state_->counters.size();
   do {
-    state_->insist(state_->cupti->cuptiPmSamplingDecodeData(&decode), "decode");
+    const CUptiResult decoded = state_->cupti->cuptiPmSamplingDecodeData(&decode);
+    // cupti_pmsampling.h: "if there is record overflow in the hardware buffer".
+    if (decoded == CUPTI_ERROR_OUT_OF_MEMORY) {
+      result.overflow = true;
+      break;
+    }
+    state_->insist(decoded, "decode");
     result.overflow = result.overflow || decode.overflow != 0;
     state_->read(result);
     state_->clear();
