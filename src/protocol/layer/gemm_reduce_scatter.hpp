@@ -6,6 +6,21 @@
 
 namespace fusescope::protocol {
 
+// Slot order: segments of T rows, one per destination.
+int segment_of(const Scenario& scenario, int rank, int destination);
+int destination_of(const Scenario& scenario, int rank, int segment);
+// The cell of a slot's partial row in an N tile.
+CellId partial_cell(const Layer& layer, int rank, int slot, int n);
+
+// One pusher: a thread of a block with a buffer of its own.
+struct PushRole {
+  Layer& layer;
+  const Round& round;
+  const BlockPlaces& block;
+  int pusher;
+};
+Task run_pusher(Thread& thread, PushRole role);
+
 // Tables of one expert that has all rows, and what every output must be.
 void make_reduce_scatter_round(const Scenario& scenario, Round& round);
 
