@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -43,23 +44,53 @@ bool is_communication_phase(Kind kind) {
   }
 }
 
-bool is_job(Kind kind) {
-  return kind == Kind::claim || kind == Kind::ready_wait || kind == Kind::sum ||
-         kind == Kind::push || kind == Kind::elect || kind == Kind::watermark;
-}
-
 bool is_push(Kind kind) {
   return kind == Kind::push || kind == Kind::elect || kind == Kind::watermark;
 }
 
-// What a rank's events say, in one pass for each of the two questions.
+bool is_job(Kind kind) {
+  return is_push(kind) || kind == Kind::claim || kind == Kind::ready_wait || kind == Kind::sum;
+}
+
+using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+std::int64_t covered_ns(Spans spans) {
+  std::sort(spans.begin(), spans.end());
+  std::int64_t ns = 0;
+  std::int64_t reached = INT64_MIN;
+  for (const auto& [begin, end] : spans) {
+    if (end > reached) {
+      ns += end - std::max(begin, reached);
+      reached = end;
+    }
+  }
+  return ns;
+}
+
+// What a block of kernel 2 did after the rank's last tile. A push that is under way while the block sums
+// the next row holds nothing up.
+struct BlockDrain {
+  Spans jobs;        // all of them
+  Spans but_pushes;  // claims, waits, sums
+};
+
 struct RankTimes {
-  std::int64_t phases_ns = 0;      // communication phases of the stream
-  std::set<int> compute_blocks;    // of kernel 1
-  std::int64_t last_tile_end = 0;  // of kernel 2
-  std::int64_t combine_end = 0;    // of kernel 2
-  std::int64_t drain_job_ns = 0;   // time in jobs after the last tile, all lanes
-  std::int64_t drain_push_ns = 0;  // ... of which pushes
+  std::int64_t phases_ns = 0;       // communication phases of the stream
+  std::set<int> compute_blocks;     // of kernel 1
+  std::int64_t last_tile_end = 0;   // of kernel 2
+  std::int64_t combine_end = 0;     // of kernel 2
+  std::map<int, BlockDrain> drain;  // by block
+
+  // Of the time in jobs after the last tile, what pushes alone take.
+  double push_share() const {
+    std::int64_t jobs = 0;
+    std::int64_t but_pushes = 0;
+    for (const auto& [block, spans] : drain) {
+      jobs += covered_ns(spans.jobs);
+      but_pushes += covered_ns(spans.but_pushes);
+    }
+    return jobs > 0 ? static_cast<double>(jobs - but_pushes) / static_cast<double>(jobs) : 0;
+  }
 };
 
 std::vector<RankTimes> times_of(const Timeline& timeline) {
@@ -77,17 +108,20 @@ std::vector<RankTimes> times_of(const Timeline& timeline) {
       }
     } else if (track.stage == Stage::dispatch_gemm && track.role == Role::compute) {
       rank.compute_blocks.insert(track.block);
-    } else if (event.kind == Kind::epilogue) {
+    } else if (track.stage == Stage::gemm_combine_push && event.kind == Kind::epilogue) {
       rank.last_tile_end = std::max(rank.last_tile_end, event.end_ns);
     }
   }
   for (const Event& event : timeline.events) {
-    RankTimes& rank = rank_of(timeline.tracks.at(event.track));
-    if (is_job(event.kind) && rank.last_tile_end > 0) {
-      const std::int64_t ns =
-          std::max<std::int64_t>(0, event.end_ns - std::max(event.begin_ns, rank.last_tile_end));
-      rank.drain_job_ns += ns;
-      rank.drain_push_ns += is_push(event.kind) ? ns : 0;
+    const Track& track = timeline.tracks.at(event.track);
+    RankTimes& rank = rank_of(track);
+    if (is_job(event.kind) && rank.last_tile_end > 0 && event.end_ns > rank.last_tile_end) {
+      BlockDrain& block = rank.drain[track.block];
+      const std::pair span(std::max(event.begin_ns, rank.last_tile_end), event.end_ns);
+      block.jobs.push_back(span);
+      if (!is_push(event.kind)) {
+        block.but_pushes.push_back(span);
+      }
     }
   }
   return ranks;
@@ -101,10 +135,8 @@ double by_accounting_us(const RankAccounting& accounting, const RankTimes& times
                               compute[static_cast<std::size_t>(Use::communication)]) /
           static_cast<double>(times.compute_blocks.size());
   }
-  if (times.drain_job_ns > 0) {
-    ns += static_cast<double>(times.combine_end - times.last_tile_end) *
-          static_cast<double>(times.drain_push_ns) / static_cast<double>(times.drain_job_ns);
-  }
+  ns += static_cast<double>(std::max<std::int64_t>(0, times.combine_end - times.last_tile_end)) *
+        times.push_share();
   return ns / 1e3;
 }
 

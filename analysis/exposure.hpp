@@ -2,8 +2,8 @@
 // One statement of exposed communication by each view of a run, and whether they agree.
 //
 //   critical path    what communication adds to the path (see critical_path.hpp)
-//   wait accounting  mean over ranks and SMs: gate waits and fetching in the blocks that compute, the share
-//                    of pushes in the jobs after the last tile, and the stream's communication phases
+//   wait accounting  mean over ranks and SMs: gate waits and fetching in the blocks that compute, what
+//                    pushes alone take of the jobs after the last tile, and the stream's communication phases
 //   rungs            the full layer less compute only on the split's SMs, less what the path holds of the
 //                    fused layer's other own work: schedule build, waits and sums of jobs
 //

@@ -221,7 +221,9 @@ void add_run(Page& page, const ChosenRun& run) {
                  to_html(wait_table(run)) + "</details>\n");
     page.add("path", "Critical path",
              paragraph(which) + paragraph(prose::kPath, "lead") + strip_svg(run, page.word) +
-                 to_html(path_table(run)) +
+                 to_html(path_table(run)) + "<h3>Exposed communication</h3>\n" +
+                 paragraph(prose::kExposure, "lead") + to_html(exposure_table(run)) +
+                 list(exposure_sentences(run)) + (run.rungs ? to_html(rungs_table(run)) : "") +
                  (run.attribution.caveats.empty()
                       ? ""
                       : "<h3>Caveats</h3>\n" + list(run.attribution.caveats)));

@@ -114,6 +114,10 @@ void write_path(Document& out, const ChosenRun& run) {
   out.paragraph(prose::kPath);
   out.picture("path", "Critical path along the wall");
   out.table(path_table(run));
+  out.paragraph(prose::kExposure);
+  out.table(exposure_table(run));
+  out.list(exposure_sentences(run));
+  out.table(rungs_table(run));
   if (!run.attribution.caveats.empty()) {
     out.strong("Caveats");
     out.list(run.attribution.caveats);

@@ -28,6 +28,10 @@ inline constexpr const char* kPath =
     "later waited for. It cannot show GEMMs that are slower because communication runs beside "
     "them, nor SMs that "
     "communication takes from them: both lengthen GEMM 1 and GEMM 2 here.";
+inline constexpr const char* kExposure =
+    "Wall time that would vanish if communication took no time, by three views that share no rule: "
+    "a walk along the causes, areas of SM time, and runs with one cost taken away. Time that SMs "
+    "are missing to the GEMMs is stated apart, as the SM tax.";
 inline constexpr const char* kAccounting =
     "The whole area SMs x wall, split by what each SM did. Slots of one block share its SM: work "
     "wins over waiting, "

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/ladder.hpp"
+#include "analysis/rungs.hpp"
 #include "analysis/summary.hpp"
 #include "timeline/timeline.hpp"
 
@@ -55,10 +56,11 @@ struct ProfileNumber {
 
 // The run that is explained in depth.
 struct ChosenRun {
-  std::string name;                   // "the best config", "the run": as a sentence names it
-  std::string why;                    // how it was chosen
-  timeline::Timeline timeline;        // sorted, see timeline::sort_events
-  analysis::Attribution attribution;  // attribute(timeline)
+  std::string name;                      // "the best config", "the run": as a sentence names it
+  std::string why;                       // how it was chosen
+  timeline::Timeline timeline;           // sorted, see timeline::sort_events
+  analysis::Attribution attribution;     // attribute(timeline)
+  std::optional<analysis::Rungs> rungs;  // of the same config, where they were sampled
 };
 
 struct ReportInput {

@@ -18,7 +18,10 @@ Table top_table(const ReportInput& input, const Findings& findings);
 Table failed_table(const Findings& findings);
 Table accounting_table(const ChosenRun& run);
 Table path_table(const ChosenRun& run);
-Table role_table(const ChosenRun& run);     // the accounting by role, over ranks
+Table role_table(const ChosenRun& run);  // the accounting by role, over ranks
+Table exposure_table(const ChosenRun& run);
+Table rungs_table(const ChosenRun& run);  // empty where the rungs were not sampled
+std::vector<std::string> exposure_sentences(const ChosenRun& run);  // agreement, whole waves, noise
 Table wait_table(const ChosenRun& run);     // waiting rank and role, kind of wait, rank waited for
 Table blame_matrix(const ChosenRun& run);   // waiting rank x source rank
 Table blame_table(const ChosenRun& run);    // the longest gate waits, one by one

@@ -19,7 +19,7 @@
 set -u -o pipefail
 
 kPrograms=(cuda_engine_test layer_cuda_test gemm_test gemm_gate_test kernels_hold_test layer_timing
-           layer_records fusescope cli_gpu_test projection_test projection_timing)
+           layer_records truth_campaign fusescope cli_gpu_test projection_test projection_timing)
 
 pack() {
   local build=$1 bin=$2

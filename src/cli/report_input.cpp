@@ -10,6 +10,7 @@
 #include "cli/files.hpp"
 #include "cli/profile_facts.hpp"
 #include "cli/run_folder.hpp"
+#include "cli/run_rungs.hpp"
 #include "cli/sweep_folder.hpp"
 #include "sweep/summary.hpp"
 #include "timeline/writers.hpp"
@@ -62,6 +63,11 @@ void add_chosen(reports::ReportInput& input, const std::string& file, const std:
   chosen.why = why;
   chosen.timeline = load_checked_timeline(file);
   chosen.attribution = analysis::attribute(chosen.timeline);
+  chosen.rungs = read_rungs(file);
+  if (chosen.rungs) {
+    chosen.attribution.exposure =
+        analysis::state_exposure(chosen.timeline, chosen.attribution, &*chosen.rungs);
+  }
   input.provenance = chosen.timeline.meta.provenance;
   input.chosen = std::move(chosen);
 }

@@ -81,7 +81,7 @@ const std::vector<TruthPoint>& truth_points() {
        {200, 400, 800}},
       {InjectPoint::source_rank, "source rank", is_pull_of_rank, dispatch, {100, 200, 400}},
       {InjectPoint::token, "token", is_pull_of_token, dispatch, {800, 1600, 3200}},
-      {InjectPoint::expert, "expert", is_pull_of_expert, dispatch, {400, 800, 1600}},
+      {InjectPoint::expert, "expert", is_pull_of_expert, dispatch, {800, 1600, 3200}},
   };
   return points;
 }
