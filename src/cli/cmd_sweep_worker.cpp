@@ -63,7 +63,7 @@ std::unique_ptr<engine::Engine> make_sweep_engine(const sweep::SweepConfig& conf
       throw;
     }
     parts.file = config.file;
-    parts.place = config.profile.empty() ? "/engine" : "/profile";
+    parts.place = config.profile.empty() || config.engine == "cuda" ? "/engine" : "/profile";
     throw InputError(parts);
   }
   std::vector<sweep::Fault> parsed;

@@ -129,11 +129,14 @@ SweepSession open_session(const TuneOptions& options, const std::string& suffix,
 int compare(const TuneOptions& options, const Context& context) {
   std::vector<Config> configs;
   for (const std::string& file : options.compare) {
-    const ConfigOptions given{{}, file};
-    configs.push_back(given.config());
-    if (std::count(configs.begin(), configs.end(), configs.back()) > 1) {
-      throw InputError({"--compare", file, "is the same config as another", "configs that differ"});
+    const Config config = ConfigOptions{{}, file}.config();
+    if (std::find(configs.begin(), configs.end(), config) == configs.end()) {
+      configs.push_back(config);
     }
+  }
+  if (configs.size() == 1) {
+    std::printf("They are one config: %s\n", describe(configs.front()).c_str());
+    return kFine;
   }
   SweepSession session = open_session(options, "-compare", std::move(configs), context);
   session.run();

@@ -33,6 +33,7 @@ Clock::time_point after(double seconds) {
 struct IsolatedExecutor::Worker {
   explicit Worker(const std::vector<std::string>& command) : process(command) {}
   WorkerProcess process;
+  WorkerHello hello;
   bool fresh = true;  // has measured nothing yet: its first trial sets up the problem
 };
 
@@ -43,6 +44,7 @@ struct IsolatedExecutor::Answer {
 
 IsolatedExecutor::IsolatedExecutor(WorkerOptions options) : options_(std::move(options)) {
   idle_.push_back(open_worker());
+  hello_ = idle_.front()->hello;
 }
 
 IsolatedExecutor::~IsolatedExecutor() = default;
@@ -67,12 +69,11 @@ std::unique_ptr<IsolatedExecutor::Worker> IsolatedExecutor::open_worker() {
   if (!line.contains("hello")) {
     throw CheckFailure("a worker did not start: " + line.value("failed", answer.text));
   }
-  const WorkerHello hello = hello_from_json(JsonReader("the worker", line.at("hello")));
-  if (!hello_.identity.empty() && hello.identity != hello_.identity) {
+  worker->hello = hello_from_json(JsonReader("the worker", line.at("hello")));
+  if (!hello_.identity.empty() && worker->hello.identity != hello_.identity) {
     throw CheckFailure(fmt::format("the device changed under the sweep: it was {}, is {}",
-                                   hello_.identity, hello.identity));
+                                   hello_.identity, worker->hello.identity));
   }
-  hello_ = hello;
   return worker;
 }
 

@@ -57,7 +57,7 @@ class IsolatedExecutor : public Executor {
   void learn(const Trial& trial, bool fresh);
 
   WorkerOptions options_;
-  WorkerHello hello_;
+  WorkerHello hello_;         // the first worker's: later ones must meet the same device
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Worker>> idle_;

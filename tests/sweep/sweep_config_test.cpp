@@ -15,8 +15,11 @@ TEST(SweepConfig, ReadsEveryKey) {
     "why": "a test", "routing": {"kind": "zipf", "alpha": 1.5, "seed": 3}, "engine": "sim",
     "profile": "some-profile", "base": {"watermark_chunks": 2},
     "constraints": ["dispatch_comm_sms + 32 <= device.sms"],
-    "search": {"strategy": "random", "budget": {"trials": 9, "seconds": 2.5}, "seed": 5},
-    "measure": {"warmup": 1, "min_samples": 7, "target_rel_ci": 0.01, "max_seconds": 4, "seed": 8},
+    "search": {"strategy": "random", "seed": 5,
+               "budget": {"trials": 9, "seconds": 2.5, "improvement": {"at_least": 0.01, "trials": 30}}},
+    "measure": {"warmup": 1, "min_samples": 7, "target_rel_ci": 0.01, "max_seconds": 4, "seed": 8,
+                "l2": "warm", "throttle_below": 0.8, "base_every": 12, "deadline_seconds": 6},
+    "finalists": {"configs": 3, "rounds": 5, "samples": 11},
     "ladder": true})"));
   const SweepConfig sweep = parse_sweep_config(document, "f.json");
   EXPECT_EQ(sweep.name, "small");
@@ -39,7 +42,15 @@ TEST(SweepConfig, ReadsEveryKey) {
   EXPECT_EQ(sweep.search.seconds, 2.5);
   EXPECT_EQ(sweep.search.seed, 5u);
   EXPECT_EQ(sweep.measure.min_samples, 7);
+  EXPECT_EQ(sweep.search.improvement.at_least, 0.01);
+  EXPECT_EQ(sweep.search.improvement.trials, 30);
   EXPECT_EQ(sweep.measure.seed, 8u);
+  EXPECT_EQ(sweep.measure.throttle_below, 0.8);
+  EXPECT_EQ(sweep.measure.base_every, 12);
+  EXPECT_EQ(sweep.measure.deadline_seconds, 6);
+  EXPECT_EQ(sweep.finalists.configs, 3);
+  EXPECT_EQ(sweep.finalists.rounds, 5);
+  EXPECT_EQ(sweep.finalists.samples, 11);
   EXPECT_TRUE(sweep.ladder);
 }
 
@@ -104,6 +115,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{R"({"search": {}})", "/search: the key \"strategy\" is missing"},
         Refusal{R"({"measure": {"min_sample": 3}})",
                 "/measure/min_sample: unknown key \"min_sample\", did you mean \"min_samples\"?"},
+        Refusal{R"({"measure": {"l2": "cold"}})",
+                "/measure/l2: no engine can start an iteration on a cold L2"},
+        Refusal{R"({"search": {"strategy": "racing", "profile": "h200-nvlink"}})",
+                "/search/profile: only sim_guided has a profile to rank by"},
+        Refusal{R"({"search": {"strategy": "grid", "budget": {"improvement": {}}}})",
+                "/search/budget/improvement: the key \"at_least\" is missing"},
+        Refusal{R"({"finalists": {"rounds": 1}})", "/finalists/rounds: 1 is out of range"},
         Refusal{R"({"measure": {"min_samples": 0}})", "/measure/min_samples: 0 is out of range"},
         Refusal{R"({"name": null})", "the key \"name\" is missing"},
         Refusal{R"({"name": ""})", "/name: the name is empty"},
