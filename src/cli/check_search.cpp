@@ -265,7 +265,8 @@ int execute_search(const SearchFlags& flags, std::uint64_t seed, bool json) {
     if (result.found) {
       print_found(*result.found, small);
     } else {
-      std::printf("nothing found\n");
+      std::printf("%s\n",
+                  result.interrupted ? "interrupted; nothing found so far" : "nothing found");
     }
   }
   if (result.found) {
