@@ -159,11 +159,13 @@ std::string why_not_recorded(const Config& config) {
 RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, const Config& config,
                                  const RecorderOptions& options) {
   const bool by_number = options.choice.pick == IterationChoice::Pick::number;
-  if (by_number && options.choice.number >= options.iterations) {
+  const int most = options.counters ? 1 : options.iterations;
+  if (by_number && options.choice.number >= most) {
     throw InputError({"", "iteration",
-                      fmt::format("{} is not among the {} that are recorded, counted from 0",
-                                  options.choice.number, options.iterations),
-                      fmt::format("0 to {}, median or slowest", options.iterations - 1)});
+                      fmt::format("{} is not among the {} that are recorded{}, counted from 0",
+                                  options.choice.number, most,
+                                  options.counters ? " where counters are sampled" : ""),
+                      fmt::format("0 to {}, median or slowest", most - 1)});
   }
   runner.prepare_records(options.most_per_writer);
   RecordedTimeline result;
@@ -182,7 +184,9 @@ RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, co
   if (options.counters) {
     samplers = make_samplers(runner.devices(), result.why_no_counters);
   }
-  const int iterations = iterations_to_record(options, result.buffer_bytes);
+  // Counters are had once: a sampler that is started again may find its buffer still full (seen with CUPTI
+  // 13.0 on two H200s).
+  const int iterations = samplers.empty() ? iterations_to_record(options, result.buffer_bytes) : 1;
   const Turns turns = take_turns(runner, options.choice, iterations, samplers);
   std::vector<timeline::ClockPings> pings_after = ping_all(runner.devices());
   for (std::size_t pair = 0; pair < pings.size(); ++pair) {
