@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "reports/advice_sections.hpp"
 #include "reports/assets.hpp"
 #include "reports/findings.hpp"
 #include "reports/format.hpp"
@@ -152,8 +153,14 @@ struct Page {
 
 void add_verdict(Page& page, const ReportInput& input, const Findings& findings) {
   std::string content;
+  if (input.chosen && input.chosen->attribution.refusal.empty()) {
+    content += strip_svg(*input.chosen, page.word);
+  }
   for (const std::string& sentence : findings.verdict) {
     content += paragraph(sentence);
+  }
+  if (const std::vector<std::string> changes = suggestions(input); !changes.empty()) {
+    content += "<div class=\"next\"><h3>Suggestions</h3>\n" + list(changes) + "</div>\n";
   }
   if (!findings.next.empty()) {
     content += "<div class=\"next\"><h3>What to try next</h3>\n" + list(findings.next) + "</div>\n";
@@ -162,6 +169,31 @@ void add_verdict(Page& page, const ReportInput& input, const Findings& findings)
     content += "<h3>Notes</h3>\n" + list(input.notes);
   }
   page.add("verdict", "Verdict", content);
+}
+
+void add_advice(Page& page, const ReportInput& input) {
+  if (!input.advice) {
+    return;
+  }
+  std::string content = list(advice_notes(input));
+  for (const Table& table : {suggestion_table(input), refuted_table(input)}) {
+    content += table.empty() ? "" : to_html(table);
+  }
+  page.add("advice", "Suggestions", content);
+}
+
+void add_comparison(Page& page, const ReportInput& input) {
+  if (!input.comparison) {
+    return;
+  }
+  const analysis::Comparison& comparison = *input.comparison;
+  std::string content = paragraph(comparison.headline);
+  for (const Table& table : {compared_steps_table(comparison), compared_uses_table(comparison)}) {
+    content += table.empty() ? "" : to_html(table);
+  }
+  page.add("comparison", "Against the other run",
+           content +
+               (comparison.caveats.empty() ? "" : "<h3>Caveats</h3>\n" + list(comparison.caveats)));
 }
 
 void add_sweep(Page& page, const ReportInput& input, const Findings& findings) {
@@ -254,6 +286,8 @@ std::string render_html(const ReportInput& input) {
     add_run(page, *input.chosen);
     packed = pack(*input.chosen);
   }
+  add_comparison(page, input);
+  add_advice(page, input);
   page.add("provenance", "Provenance",
            paragraph(prose::kProvenance, "lead") + to_html(run_table(input)) +
                (input.profile_numbers.empty() ? "" : to_html(profile_table(input))),

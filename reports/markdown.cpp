@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/advice_sections.hpp"
 #include "reports/findings.hpp"
 #include "reports/format.hpp"
 #include "reports/prose.hpp"
@@ -56,8 +57,13 @@ class Document {
 
 void write_verdict(Document& out, const ReportInput& input, const Findings& findings) {
   out.heading("Verdict");
+  out.picture("path", "Critical path along the wall");
   for (const std::string& sentence : findings.verdict) {
     out.paragraph(sentence);
+  }
+  if (const std::vector<std::string> changes = suggestions(input); !changes.empty()) {
+    out.strong("Suggestions");
+    out.list(changes);
   }
   if (!findings.next.empty()) {
     out.strong("What to try next");
@@ -112,7 +118,6 @@ void write_path(Document& out, const ChosenRun& run) {
     return;
   }
   out.paragraph(prose::kPath);
-  out.picture("path", "Critical path along the wall");
   out.table(path_table(run));
   out.paragraph(prose::kExposure);
   out.table(exposure_table(run));
@@ -143,6 +148,22 @@ void write_waits(Document& out, const ChosenRun& run) {
   out.table(wait_table(run));
 }
 
+void write_changes(Document& out, const ReportInput& input) {
+  if (input.comparison) {
+    out.heading("Against the other run");
+    out.paragraph(input.comparison->headline);
+    out.table(compared_steps_table(*input.comparison));
+    out.table(compared_uses_table(*input.comparison));
+    out.list(input.comparison->caveats);
+  }
+  if (input.advice) {
+    out.heading("Suggestions");
+    out.list(advice_notes(input));
+    out.table(suggestion_table(input));
+    out.table(refuted_table(input));
+  }
+}
+
 }  // namespace
 
 std::string render_markdown(const ReportInput& input, const Charts& charts) {
@@ -164,6 +185,7 @@ std::string render_markdown(const ReportInput& input, const Charts& charts) {
     write_path(out, *input.chosen);
     out.paragraph("The block timeline is in report.html.");
   }
+  write_changes(out, input);
   out.heading("Provenance", false);
   out.plain_table(run_table(input));
   if (!input.profile_numbers.empty()) {

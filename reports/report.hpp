@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/advice.hpp"
+#include "analysis/compare.hpp"
 #include "analysis/ladder.hpp"
 #include "analysis/rungs.hpp"
 #include "analysis/summary.hpp"
@@ -82,7 +84,9 @@ struct ReportInput {
   analysis::Ladder ladder;  // empty: the sweep had none
   std::vector<PublishedFigure> published;
   std::optional<ChosenRun> chosen;
-  std::vector<std::string> notes;            // anything else a reader must know
+  std::optional<analysis::Advice> advice;          // for the chosen run
+  std::optional<analysis::Comparison> comparison;  // of the chosen run with another
+  std::vector<std::string> notes;                  // anything else a reader must know
   std::map<std::string, std::string> files;  // what lies beside the report: "trial log" -> path
 };
 

@@ -112,7 +112,8 @@ std::string to_markdown(const Table& table) {
     out += " " + escape_markdown(column.name) + " |";
     rule += column.numeric ? "---:|" : "---|";
   }
-  out += "\n" + rule + "\n";
+  const std::string head = out + "\n" + rule + "\n";
+  out = head;
   const std::size_t shown = std::min(table.shown, table.rows.size());
   for (std::size_t i = 0; i < shown; ++i) {
     out += markdown_row(table.rows[i]);
@@ -125,8 +126,12 @@ std::string to_markdown(const Table& table) {
     out += markdown_row(total);
   }
   if (shown < table.rows.size()) {
-    out += fmt::format("\n{} of {} rows; the others are in `report.html`.\n", shown,
-                       table.rows.size());
+    out += fmt::format("\n<details><summary>{} more rows</summary>\n\n{}",
+                       table.rows.size() - shown, head);
+    for (std::size_t i = shown; i < table.rows.size(); ++i) {
+      out += markdown_row(table.rows[i]);
+    }
+    out += "\n</details>\n";
   }
   return out;
 }

@@ -43,9 +43,8 @@ struct Table {
   std::string caption;
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
-  std::vector<Cell> total;  // a closing row; empty: none
-  std::size_t shown =
-      SIZE_MAX;  // HTML folds the rows after these; Markdown leaves them to the HTML
+  std::vector<Cell> total;       // a closing row; empty: none
+  std::size_t shown = SIZE_MAX;  // the rows after these are folded
   bool empty() const { return rows.empty(); }
 };
 
