@@ -73,8 +73,11 @@ Config SearchSpace::at(long long index) const {
 }
 
 bool SearchSpace::allowed(const Config& config) const {
-  return in_shard(config, config_->shard) &&
-         std::all_of(config_->constraints.begin(), config_->constraints.end(),
+  return in_shard(config, config_->shard) && holds(config);
+}
+
+bool SearchSpace::holds(const Config& config) const {
+  return std::all_of(config_->constraints.begin(), config_->constraints.end(),
                      [&](const Constraint& constraint) {
                        return constraint.holds(config, device_, config_->shape);
                      });
@@ -90,12 +93,36 @@ std::vector<long long> SearchSpace::allowed_indices() const {
   return indices;
 }
 
+std::vector<long long> SearchSpace::steps_on(std::size_t axis, long long index) const {
+  const Steps& steps = steps_[axis];
+  const auto position = index / steps.stride % static_cast<long long>(steps.reachable.size());
+  std::vector<long long> reached;
+  for (const long long other : steps.reachable[static_cast<std::size_t>(position)]) {
+    reached.push_back(index + (other - position) * steps.stride);
+  }
+  return reached;
+}
+
 std::vector<long long> SearchSpace::neighbours(long long index) const {
   std::vector<long long> near;
-  for (const Steps& axis : steps_) {
-    const auto position = index / axis.stride % static_cast<long long>(axis.reachable.size());
-    for (const long long other : axis.reachable[static_cast<std::size_t>(position)]) {
-      near.push_back(index + (other - position) * axis.stride);
+  const auto add = [&](long long reached) {
+    if (std::find(near.begin(), near.end(), reached) == near.end()) {
+      near.push_back(reached);
+    }
+  };
+  for (std::size_t axis = 0; axis < steps_.size(); ++axis) {
+    for (const long long reached : steps_on(axis, index)) {
+      if (holds(at(reached))) {
+        add(reached);
+        continue;
+      }
+      for (std::size_t second = 0; second < steps_.size(); ++second) {
+        for (const long long both : steps_on(second, reached)) {
+          if (second != axis && holds(at(both))) {
+            add(both);
+          }
+        }
+      }
     }
   }
   return near;

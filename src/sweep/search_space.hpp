@@ -21,10 +21,15 @@ class SearchSpace {
   std::vector<long long> allowed_indices() const;  // walks the whole space
 
   // The configs that differ in one axis: by one step where the axis' values are numbers (in their
-  // order, whatever the file's), by any other value where they are not. Constraints not applied.
+  // order, whatever the file's), by any other value where they are not. Where a constraint forbids such
+  // a config, in its place those that a second axis makes possible: two knobs that a constraint ties
+  // would be a wall to a search that turns one at a time. Shards are not looked at.
   std::vector<long long> neighbours(long long index) const;
 
  private:
+  bool holds(const Config& config) const;  // all constraints
+  std::vector<long long> steps_on(std::size_t axis, long long index) const;
+
   struct Steps {
     long long stride = 1;                           // of the axis in the index
     std::vector<std::vector<long long>> reachable;  // by position on the axis

@@ -58,6 +58,25 @@ TEST(Grid, LeavesOutWhatConstraintsExclude) {
   EXPECT_EQ(count.excluded, (std::vector<long long>{12, 4}));
 }
 
+// Two knobs that a constraint ties are turned together; what a third would have to repair is no neighbour.
+TEST(Neighbours, TurnASecondKnobWhereAConstraintForbidsTheFirstAlone) {
+  Json document = test::small_sweep_document();
+  document["axes"] = {{"combine", {"dispenser", "block_per_job"}},
+                      {"all_hands", {true, false}},
+                      {"tokens_per_block", {4, 8, 12}}};
+  document["constraints"] = {"combine == 'dispenser' or not all_hands"};
+  const SweepConfig sweep = parse_sweep_config(document, "f");
+  const SearchSpace space(sweep, kDevice);
+  std::set<std::string> near;
+  for (const long long index : space.neighbours(0)) {
+    const Config config = space.at(index);
+    EXPECT_TRUE(space.allowed(config));
+    near.insert(describe(config, space.at(0)));
+  }
+  EXPECT_EQ(near, (std::set<std::string>{"all_hands=false", "tokens_per_block=8",
+                                         "combine=block_per_job all_hands=false"}));
+}
+
 TEST(Random, DrawsEachConfigOnceAndRepeatsItself) {
   const SweepConfig sweep = test::small_sweep();
   const SearchSpace space(sweep, kDevice);
