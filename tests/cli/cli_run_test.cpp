@@ -54,6 +54,39 @@ TEST_F(RunCommand, ItsFolderServesTheOtherCommands) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "r-report/report.html"));
 }
 
+TEST_F(RunCommand, RungsAreStoredAndReadAgain) {
+  const test::Said run = fusescope("run --shape tiny.json --engine sim --rungs --out r");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const Json rungs = Json::parse(test::read_text(folder_ / "r/run.json"))["rungs"];
+  EXPECT_EQ(rungs["samples_us"].size(), 6u);
+  double sum = rungs["walls_us"]["compute only, all SMs"]["us"].get<double>();
+  for (const auto& [cost, estimate] : rungs["costs_us"].items()) {
+    sum += estimate["us"].get<double>();
+  }
+  EXPECT_NEAR(sum, rungs["walls_us"]["full layer"]["us"].get<double>(), 1e-6);
+
+  const test::Said attributed = fusescope("attribute r");
+  EXPECT_EQ(attributed.code, 0) << attributed.err;
+  for (const char* part : {"SM tax", "contention", "arrival limit", "ordering loss", "+ tail",
+                           "exposed communication", "wait accounting"}) {
+    EXPECT_NE(run.out.find(part), std::string::npos) << run.out << "lacks " << part;
+    EXPECT_NE(attributed.out.find(part), std::string::npos) << attributed.out << "lacks " << part;
+  }
+  const Json again = fusescope("attribute r/timeline.fst --json").json();
+  EXPECT_EQ(again["rungs"]["costs_us"], rungs["costs_us"]);
+  EXPECT_EQ(again["exposed_communication"]["views"].size(), 3u);
+  EXPECT_EQ(fusescope("report r -o r-report").code, 0);
+  EXPECT_NE(test::read_text(folder_ / "r-report/report.md").find("Counterfactual rungs"),
+            std::string::npos);
+}
+
+TEST_F(RunCommand, RungsOfAConfigThatHasNoneAreRefused) {
+  const test::Said serial =
+      fusescope("run --shape tiny.json --engine sim --rungs --set form=serial");
+  EXPECT_EQ(serial.code, 2);
+  EXPECT_NE(serial.err.find("serial layer has no cost"), std::string::npos) << serial.err;
+}
+
 TEST_F(RunCommand, ARepeatReplacesItsFilesAndIsTheSame) {
   ASSERT_EQ(fusescope("run --shape tiny.json --engine sim --out r").code, 0);
   const std::string timeline = test::read_text(folder_ / "r/timeline.fst");
