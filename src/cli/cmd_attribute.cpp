@@ -11,6 +11,8 @@
 #include "base/error.hpp"
 #include "cli/attribute_trace.hpp"
 #include "cli/command.hpp"
+#include "cli/compared_run.hpp"
+#include "cli/run_advice.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/run_rungs.hpp"
 #include "cli/text.hpp"
@@ -23,6 +25,11 @@ struct AttributeOptions {
   std::string rules;
   std::string report;
   std::string command;
+  std::string against;
+  std::string sweep;
+  std::string profile;
+  bool unlike = false;
+  bool advice = true;
   int rows = 20;
   bool json = false;
 };
@@ -32,6 +39,7 @@ constexpr const char* kFooter =
     "  fusescope attribute out/run\n"
     "  fusescope attribute out/quickstart                 the sweep's best config\n"
     "  fusescope attribute out/run/timeline.fst --json --rows 100\n"
+    "  fusescope attribute out/tuned --against out/run    what got faster, step by step\n"
     "  fusescope attribute rank*.json.gz --report out/attribution   PyTorch profiler, all ranks\n"
     "  fusescope attribute profile.sqlite --rules hta               of nsys export --type sqlite";
 
@@ -50,10 +58,17 @@ int attribute_iteration(const AttributeOptions& options) {
   if (rungs) {
     attribution.exposure = analysis::state_exposure(timeline, attribution, &*rungs);
   }
+  const bool advise = options.advice && attribution.refusal.empty();
+  const analysis::Advice advice =
+      advise ? advise_run({file, options.sweep, options.profile}, timeline, attribution)
+             : analysis::Advice{};
   if (options.json) {
     Json document = Json::parse(analysis::to_json(attribution, timeline, options.rows));
     if (rungs) {
       document["rungs"] = Json::parse(analysis::to_json(*rungs));
+    }
+    if (advise) {
+      document["advice"] = Json::parse(analysis::to_json(advice));
     }
     std::printf("%s\n", document.dump(2).c_str());
   } else {
@@ -66,11 +81,28 @@ int attribute_iteration(const AttributeOptions& options) {
     if (rungs) {
       std::printf("\n%s", analysis::rungs_text(*rungs).c_str());
     }
+    std::printf("%s", advise ? advice_text(advice).c_str() : "");
   }
   return attribution.refusal.empty() ? kFine : kCheckFailed;
 }
 
+int compare(const AttributeOptions& options) {
+  if (options.paths.size() != 1 || is_foreign_trace(options.paths.front()) ||
+      is_foreign_trace(options.against)) {
+    throw InputError({"--against", options.against, "compares two runs of fusescope",
+                      "one run and one to compare it with, each a folder or a timeline.fst"});
+  }
+  const analysis::Comparison comparison =
+      compare_paths(options.paths.front(), options.against, options.unlike);
+  std::printf("%s", options.json ? (analysis::to_json(comparison) + "\n").c_str()
+                                 : comparison_text(comparison).c_str());
+  return kFine;
+}
+
 int execute(const AttributeOptions& options) {
+  if (!options.against.empty()) {
+    return compare(options);
+  }
   if (options.paths.size() == 1 && !is_foreign_trace(options.paths.front())) {
     return attribute_iteration(options);
   }
@@ -96,6 +128,23 @@ void add_attribute(CLI::App& app, Context& context) {
                    "profiler (.json, .json.gz; several ranks) or Nsight Systems (.sqlite)")
       ->type_name("DIR|FILE")
       ->required();
+  CLI::Option* against =
+      command
+          ->add_option("--against", options->against,
+                       "Compare with this run step by step: a change of -3 us is 3 us faster")
+          ->type_name("DIR|FILE");
+  command->add_flag("--unlike", options->unlike, "Compare even if the two ran different problems")
+      ->needs(against);
+  command
+      ->add_option("--sweep", options->sweep,
+                   "A sweep whose trials measured what is suggested (default: the run's own)")
+      ->type_name("DIR");
+  command
+      ->add_option("--profile", options->profile,
+                   "Device profile that predicts what is suggested (default: the device's)")
+      ->type_name("PROFILE");
+  command->add_flag("--advice,!--no-advice", options->advice,
+                    "End with suggestions, each simulated or measured (default)");
   command->add_option("--rows", options->rows, "Rows of each list")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

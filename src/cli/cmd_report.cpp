@@ -7,7 +7,9 @@
 
 #include "base/error.hpp"
 #include "cli/command.hpp"
+#include "cli/compared_run.hpp"
 #include "cli/report_input.hpp"
+#include "cli/run_advice.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/sweep_folder.hpp"
 
@@ -17,13 +19,17 @@ namespace {
 struct ReportOptions {
   std::string folder;
   std::string out;
+  std::string against;
+  std::string sweep;
+  bool unlike = false;
 };
 
 constexpr const char* kFooter =
     "\nreport.html opens offline and holds everything it shows.\n"
     "\nExamples:\n"
     "  fusescope report out/quickstart\n"
-    "  fusescope report out/run -o out/run-report";
+    "  fusescope report out/run -o out/run-report\n"
+    "  fusescope report out/tuned --against out/run";
 
 int execute(const ReportOptions& options) {
   const bool sweep = holds_sweep(options.folder);
@@ -34,8 +40,15 @@ int execute(const ReportOptions& options) {
                           : "is not a folder",
                       "the folder of a sweep or of a run"});
   }
-  const reports::ReportInput input =
+  reports::ReportInput input =
       sweep ? sweep_report_input(options.folder) : run_report_input(options.folder);
+  if (input.chosen && input.chosen->attribution.refusal.empty()) {
+    input.advice = advise_run({timeline_file(options.folder), options.sweep, ""},
+                              input.chosen->timeline, input.chosen->attribution);
+  }
+  if (!options.against.empty()) {
+    input.comparison = compare_paths(options.folder, options.against, options.unlike);
+  }
   const reports::ReportFiles files =
       reports::write_report(input, options.out.empty() ? options.folder : options.out);
   for (const std::string& path : files.paths) {
@@ -56,6 +69,17 @@ void add_report(CLI::App& app, Context& context) {
       ->type_name("DIR")
       ->required();
   command->add_option("-o,--out", options->out, "Folder for the report (default: the same)")
+      ->type_name("DIR");
+  CLI::Option* against =
+      command
+          ->add_option("--against", options->against,
+                       "Compare with this run step by step: a change of -3 us is 3 us faster")
+          ->type_name("DIR|FILE");
+  command->add_flag("--unlike", options->unlike, "Compare even if the two ran different problems")
+      ->needs(against);
+  command
+      ->add_option("--sweep", options->sweep,
+                   "A sweep whose trials measured what is suggested (default: the run's own)")
       ->type_name("DIR");
   command->footer(kFooter);
   command->callback(

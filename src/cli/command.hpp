@@ -30,6 +30,7 @@ void add_sweep_worker(CLI::App& app, Context& context);
 void add_attribute(CLI::App& app, Context& context);
 void add_report(CLI::App& app, Context& context);
 void add_timeline(CLI::App& app, Context& context);
+void add_calibrate(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
 void add_list(CLI::App& app, Context& context);
 

@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
   add_attribute(app, context);
   add_report(app, context);
   add_timeline(app, context);
+  add_calibrate(app, context);
   add_check(app, context);
   add_list(app, context);
   try {

@@ -207,6 +207,14 @@ RunRecord read_run(const std::string& folder) {
   sweep::set_knobs(record.config, reader.at("config"));
   record.median_us = reader.at("wall_us").at("median").as_number();
   record.half_ci_us = reader.at("wall_us").at("half_ci").as_number();
+  record.device = reader.at("device").as_string();
+  record.problem_hash = reader.at("problem_hash").as_string();
+  record.provenance = static_cast<timeline::Provenance>(
+      reader.at("provenance").as_choice({"measured", "simulated"}));
+  const JsonReader samples = reader.at("wall_us").at("samples");
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    record.samples_us.push_back(samples.element(i).as_number());
+  }
   return record;
 }
 

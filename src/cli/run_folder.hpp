@@ -50,8 +50,12 @@ void write_run(const std::string& folder, const Json& document, const Run& run);
 struct RunRecord {
   std::string fusescope, command, date, engine, source, problem;
   Config config;
+  std::string device;        // engine::Engine::identity()
+  std::string problem_hash;  // hexadecimal
+  timeline::Provenance provenance = timeline::Provenance::simulated;
   double median_us = 0;
   double half_ci_us = 0;
+  std::vector<double> samples_us;  // walls, in order
 };
 RunRecord read_run(const std::string& folder);
 bool holds_run(const std::string& folder);
