@@ -18,7 +18,9 @@ constexpr const char* kWhole = "1/1";
 // Takes the shard out of a header's identity.
 Shard take_shard(LogHeader& header, const std::string& file) {
   Json identity = Json::parse(header.identity);
-  const Shard shard = parse_shard(identity.value("shard", std::string(kWhole)), file);
+  const JsonReader reader(file, identity, "line 1/identity");
+  const Shard shard =
+      parse_shard(reader.has("shard") ? reader.at("shard").as_string() : kWhole, file);
   identity["shard"] = kWhole;
   header.identity = identity.dump();
   return shard;

@@ -17,6 +17,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kSearchNames = {"grid", "random", "local", "racing",
                                                           "sim_guided"};
 constexpr long long kMostTrials = 1'000'000;  // a sweep beyond that is a mistake in its axes
+constexpr int kMostShards = 10'000;
 
 // Runs `read`; an error of it that names another place is told to come from here.
 template <typename Read>
@@ -378,10 +379,11 @@ Shard parse_shard(const std::string& text, const std::string& option) {
   const auto index = std::from_chars(text.data(), end, shard.index);
   const bool slash = index.ec == std::errc{} && index.ptr != end && *index.ptr == '/';
   const auto count = slash ? std::from_chars(index.ptr + 1, end, shard.count) : index;
-  if (!slash || count.ec != std::errc{} || count.ptr != end || shard.count < 1 || shard.index < 1 ||
-      shard.index > shard.count) {
+  if (!slash || count.ec != std::errc{} || count.ptr != end || shard.count < 1 ||
+      shard.count > kMostShards || shard.index < 1 || shard.index > shard.count) {
     throw InputError(
-        {option, "", "\"" + text + "\" is not a shard", "I/N with I from 1 to N, such as 2/8"});
+        {option, "", "\"" + text + "\" is not a shard",
+         fmt::format("I/N with I from 1 to N and N up to {}, such as 2/8", kMostShards)});
   }
   return shard;
 }

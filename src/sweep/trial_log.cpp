@@ -49,6 +49,7 @@ LogHeader header_from_line(std::string_view line, const std::string& file) {
   header.problem = reader.at("problem").as_string();
   header.problem_hash = reader.at("problem_hash").as_string();
   header.sweep = reader.at("sweep").as_string();
+  reader.at("identity").keys();  // an object
   header.identity = reader.at("identity").value().dump();
   header.command = reader.at("command").as_string();
   header.started = reader.at("started").as_string();

@@ -282,10 +282,12 @@ std::string check_structure(const Timeline& timeline) {
 }
 
 std::string check_events(const Timeline& timeline) {
-  constexpr std::int64_t kMostNs = INT64_MAX / 4;  // sums of a few times do not overflow
-  if (timeline.begin_ns < -kMostNs || timeline.end_ns > kMostNs) {
+  constexpr std::int64_t kMostNs = INT64_MAX / 4;           // sums of a few times do not overflow
+  constexpr std::int64_t kMostWallNs = 20'000'000'000'000;  // of 4096 SMs and of 2^18 tracks, too
+  if (timeline.begin_ns < -kMostNs || timeline.end_ns > kMostNs ||
+      timeline.end_ns - timeline.begin_ns > kMostWallNs) {
     return "the wall from " + std::to_string(timeline.begin_ns) + " to " +
-           std::to_string(timeline.end_ns) + " ns is longer than a clock can count";
+           std::to_string(timeline.end_ns) + " ns is longer than any iteration";
   }
   const std::int64_t tolerance = tolerance_ns(timeline);
   std::int64_t first = INT64_MAX;

@@ -15,6 +15,8 @@ constexpr long long kMostRanks = 1024;
 constexpr long long kMostTokensPerRank = 1 << 22;
 constexpr long long kMostOfAKind = 1 << 20;
 constexpr long long kMostRows = 1LL << 30;
+constexpr long long kMostTriples = 1LL << 24;  // (rank, rank, token): eight tables have that many
+constexpr long long kMostSms = 1 << 12;
 
 template <typename Enum>
 Json names_of(int count) {
@@ -86,7 +88,7 @@ Meta read_meta(const JsonReader& stored) {
   meta.provenance =
       static_cast<Provenance>(stored.at("provenance").as_choice({"measured", "simulated"}));
   meta.device = stored.at("device").as_string();
-  meta.sms = static_cast<int>(stored.at("sms").as_integer(0, kMostOfAKind));
+  meta.sms = static_cast<int>(stored.at("sms").as_integer(0, kMostSms));
   meta.serial = stored.at("serial").as_bool();
   meta.clock_bound_ns = stored.at("clock_bound_ns").as_number();
   meta.dropped = static_cast<std::uint64_t>(stored.at("dropped").as_integer(0, INT64_MAX));
@@ -118,10 +120,10 @@ Wiring read_wiring(const JsonReader& stored) {
   wiring.watermark_chunks = integer("watermark_chunks", kMostTokensPerRank);
   const long long planes = 1LL * wiring.ranks * wiring.ranks;
   for (const int per_plane : {wiring.tokens_per_rank, wiring.watermark_chunks}) {
-    if (planes * per_plane > kMostRows) {
+    if (planes * per_plane > kMostTriples) {
       stored.refuse(std::to_string(wiring.ranks) + " ranks with " + std::to_string(per_plane) +
                         " tokens or watermark chunks each are beyond any layer",
-                    "at most 2^30 (rank, rank, token) triples");
+                    "at most 2^24 (rank, rank, token) triples");
     }
   }
   return wiring;
