@@ -1,0 +1,86 @@
+// fusescope attribute --against, its suggestions, and calibrate.
+
+#include "program.hpp"
+
+namespace fusescope::cli::test {
+namespace {
+
+class CliCompare : public ProgramTest {
+ protected:
+  // Runs the tiny layer on the simulator into `out`.
+  void run(const std::string& out, const std::string& more) const {
+    const Said said = fusescope("run --shape tiny.json --engine sim --out " + out + " " + more);
+    ASSERT_EQ(said.code, 0) << said.err;
+  }
+};
+
+TEST_F(CliCompare, TwoConfigsStepByStep) {
+  run("a", "--set dispatch_comm_sms=24");
+  run("b", "--set dispatch_comm_sms=2");
+  const Said text = fusescope("attribute a --against b");
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("by simulations without noise"), std::string::npos) << text.out;
+  const Json json = fusescope("attribute a --against b --json").json();
+  const double wall = json.at("wall").at("delta_us");
+  double steps = 0;
+  for (const Json& step : json.at("critical_path")) {
+    steps += step.at("delta_us").get<double>();
+  }
+  double uses = 0;
+  for (const Json& use : json.at("sm_time")) {
+    uses += use.at("delta_us").get<double>();
+  }
+  EXPECT_NEAR(steps, wall, 1e-6);
+  EXPECT_NEAR(uses, wall, 1e-6);
+  EXPECT_NE(wall, 0);
+  EXPECT_EQ(fusescope("report a --against b --out out").code, 0);
+  EXPECT_NE(read_text(folder_ / "out/report.md").find("Against the other run"), std::string::npos);
+}
+
+TEST_F(CliCompare, UnlikeProblemsAreRefusedUnlessTold) {
+  run("a", "");
+  run("b", "--routing uniform");
+  refused("attribute a --against b", {"--against", "routings differ", "--unlike"});
+  EXPECT_NE(fusescope("attribute a --against b --unlike").out.find("problems are not the same"),
+            std::string::npos);
+  refused("attribute a --unlike", {"--unlike"});
+  refused("attribute a --against nowhere", {"nowhere"});
+}
+
+TEST_F(CliCompare, SuggestionsCarryASimulatedGainBeyondTheNoise) {
+  run("a", "--set dispatch_comm_sms=1 --set tokens_per_block=1 --set all_hands=false");
+  const Json advice = fusescope("attribute a --json").json().at("advice");
+  ASSERT_FALSE(advice.at("suggestions").empty());
+  for (const Json& each : advice.at("suggestions")) {
+    EXPECT_LT(each.at("simulated").at("delta_us").get<double>(),
+              -advice.at("noise_us").get<double>());
+    EXPECT_TRUE(each.at("measured").is_null());
+    EXPECT_NE(each.at("evidence").get<std::string>(), "");
+  }
+  EXPECT_FALSE(fusescope("attribute a --json --no-advice").json().contains("advice"));
+}
+
+TEST_F(CliCompare, CalibrateWritesAProfileThatSweepsTake) {
+  write_text(folder_ / "wide.json", R"({"name": "wide", "shape": "tiny.json",
+    "routing": "uniform", "engine": "sim", "profile": "h200-nvlink",
+    "axes": {"dispatch_comm_sms": [2, 8, 16, 24], "tokens_per_block": [2, 4, 8]}})");
+  ASSERT_EQ(fusescope("sweep wide.json --out s").code, 0);
+  const Said said = fusescope("calibrate s --profile rtx-pro-5000-pcie5 --out fitted.json --json");
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json fit = said.json();
+  EXPECT_LT(fit.at("after").at("median_absolute_error").get<double>(),
+            fit.at("before").at("median_absolute_error").get<double>());
+  ASSERT_FALSE(fit.at("numbers").empty());
+  const Json profile = Json::parse(read_text(folder_ / "fitted.json"));
+  const Json number =
+      profile.at("numbers").at(fit.at("numbers").at(0).at("name").get<std::string>());
+  EXPECT_EQ(number.at("provenance"), "fitted");
+  EXPECT_NE(number.at("source").get<std::string>().find("sweep \"wide\""), std::string::npos);
+  EXPECT_EQ(fusescope("run --shape tiny.json --engine sim --profile fitted.json").code, 0);
+  refused("calibrate s --out fitted.json", {"fitted.json", "exists"});
+  refused("calibrate nowhere --out new.json", {"nowhere", "trials.jsonl"});
+  refused("calibrate s --out new.json --numbers sm_stores", {"sm_stores", "sm_store"});
+}
+
+}  // namespace
+}  // namespace fusescope::cli::test
