@@ -1,5 +1,5 @@
 // libFuzzer's entry to the target that the build names; what leaves it ends the program.
-//   fuzz_sweep_json corpus/sweep_json -dict=fusescope.dict -max_len=16384
+//   fuzz_sweep_json corpus/sweep_json -dict=sweep_json.dict -max_len=16384
 
 #include <cstddef>
 #include <cstdint>

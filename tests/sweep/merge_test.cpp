@@ -88,5 +88,19 @@ TEST_F(Merge, RefusesLogsThatAreNotOfOneSweep) {
             std::string::npos);
 }
 
+TEST_F(Merge, RefusesAnIdentityThatNoSweepHas) {
+  const auto refused = [&](const std::string& identity) {
+    LogHeader header = test::small_header();
+    header.identity = identity;
+    const std::string path = folder_.file("strange.jsonl");
+    test::write_text(path, to_line(header) + "\n");
+    return test::input_error([&] { merge_logs({path}, "merge"); });
+  };
+  EXPECT_NE(refused("[1]").find("line 1/identity: [1] is not an object"), std::string::npos);
+  EXPECT_NE(refused(R"({"shard": 5})").find("line 1/identity/shard: 5 is not a string"),
+            std::string::npos);
+  EXPECT_NE(refused(R"({"shard": "1/2147483647"})").find("is not a shard"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace fusescope::sweep

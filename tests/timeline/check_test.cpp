@@ -178,6 +178,8 @@ std::vector<Damage> damages() {
       Damage{"EventOnNoTrack", [](Timeline& t) { t.events.back().track = 999; }, "is on track 999"},
       Damage{"CounterGoesBack", [](Timeline& t) { t.counters[0].time_ns[0] = 1 << 20; },
              "goes back in time"},
+      Damage{"AWallOfCenturies", [](Timeline& t) { t.end_ns += 1LL << 60; },
+             "ns is longer than any iteration"},
       Damage{"WiringTooShort", [](Timeline& t) { t.wiring.hit_row_block[1].pop_back(); },
              "rank 1 has 15 hits, expected 16"}};
 }

@@ -188,6 +188,10 @@ TEST_F(Store, SaysWhatIsWrong) {
   std::string newer = content;
   newer[std::string("fusescope timeline ").size()] = '2';
   EXPECT_NE(refusal(gzip(newer)).find("format version 2; accepted: version 1"), std::string::npos);
+  std::string many = content;  // tables of that many watermarks would take gigabytes
+  many.replace(many.find("\"ranks\":2"), 9, "\"ranks\":64");
+  many.replace(many.find("\"watermark_chunks\":1"), 20, "\"watermark_chunks\":65536");
+  EXPECT_NE(refusal(gzip(many)).find("are beyond any layer"), std::string::npos);
   std::string unknown = content;
   unknown.replace(unknown.find("gate_wait"), 9, "gate_WAIT");
   EXPECT_NE(refusal(gzip(unknown)).find("/kinds/18: \"gate_WAIT\""), std::string::npos);
