@@ -87,7 +87,7 @@ class Rules {
       link += gate.pull_ns;
       scatter += gate.scatter_ns;
     }
-    const std::string on_path =
+    std::string on_path =
         fmt::format("the dispatch exposes {} on the critical path", spoken_us(exposed));
     if (all <= 0) {
       return on_path;

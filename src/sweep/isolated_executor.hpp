@@ -15,6 +15,7 @@
 
 namespace fusescope::sweep {
 
+// The check takes the move of a Json for one that may throw. NOLINTNEXTLINE(bugprone-exception-escape)
 struct WorkerOptions {
   std::vector<std::string> command;  // a program that calls serve_worker on kWorkerSocket
   Json open;                         // what each worker is opened with

@@ -26,7 +26,11 @@ class Stagnation {
       since_ = 0;
     }
   }
-  bool reached() const { return rule_.trials > 0 && since_ >= rule_.trials; }
+  bool reached() const { return is_reached_with(0); }
+  // Whether `running` trials more reach it, if none of them is better.
+  bool is_reached_with(long long running) const {
+    return rule_.trials > 0 && since_ + running >= rule_.trials;
+  }
 
  private:
   Improvement rule_;
@@ -62,7 +66,8 @@ class SearchSource {
   }
 
   std::optional<Planned> next() {
-    while (!over()) {
+    // Not more than may be wanted: else where the search ends would depend on how long trials take.
+    while (!over() && !stagnation_.is_reached_with(proposed_ - told_)) {
       const std::optional<Proposal> proposal = strategy_->next();
       if (!proposal) {
         return std::nullopt;
@@ -83,6 +88,7 @@ class SearchSource {
   }
 
   void tell(const Trial& trial) {
+    ++told_;
     stagnation_.hear(trial);
     strategy_->tell(trial);
   }
@@ -106,6 +112,7 @@ class SearchSource {
   std::map<std::pair<std::uint64_t, int>, const Trial*> logged_;  // by (config's hash, visit)
   Stagnation stagnation_;
   long long proposed_ = 0;
+  long long told_ = 0;
   long long found_ = 0;
 };
 

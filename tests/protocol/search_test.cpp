@@ -87,7 +87,7 @@ TEST(Search, FaultsEndInAnAbort) {
   }
   EXPECT_EQ(aborted[0], 0);
   for (std::size_t fault = 1; fault < aborted.size(); ++fault) {
-    EXPECT_GT(aborted[fault], 10) << to_string(static_cast<Fault>(fault));
+    EXPECT_GT(aborted[fault], 3) << to_string(static_cast<Fault>(fault));
   }
 }
 

@@ -58,7 +58,7 @@ Loaded load(const std::string& program, const std::string& page, const std::stri
   Loaded loaded;
   loaded.dom = run(
       "timeout 120 '" + program +
-      "' --headless --no-sandbox --disable-gpu --virtual-time-budget=5000 --window-size=1400,1000 "
+      "' --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --window-size=1400,1000 "
       "--enable-logging=stderr --v=0 --dump-dom --user-data-dir='" +
       (folder / "profile").string() + "' 'file://" + (folder / "report.html").string() + fragment +
       "' 2>'" + log + "'");
@@ -119,8 +119,11 @@ TEST_F(Browser, ShowButtonsKeysLegendAndThemeWork) {
   std::string page = render_html(synthetic_input());
   const std::string act =
       "<script>const seen = () => document.querySelector('.readout').textContent;"
-      "setTimeout(() => document.querySelector('#waits button.show').click(), 300);"
       "let tries = 0;"
+      "const start = () => {"  // the timeline's handlers come when it is drawn
+      "if (!document.querySelector('#timeline-box[data-ready]')) { setTimeout(start, 50); return; }"
+      "document.querySelector('#waits button.show').click();"
+      "setTimeout(next, 100); };"
       "const next = () => {"
       "if (seen().startsWith('0.00') && ++tries < 30) { setTimeout(next, 100); return; }"
       "document.body.dataset.shown = seen();"
@@ -133,7 +136,7 @@ TEST_F(Browser, ShowButtonsKeysLegendAndThemeWork) {
       "document.getElementById('theme').click();"
       "setTimeout(() => { document.body.dataset.zoomed = seen(); }, 900);"
       "};"
-      "setTimeout(next, 900);</script>";
+      "setTimeout(start, 100);</script>";
   page.insert(page.rfind("</body>"), act);
   const Loaded loaded = load(program_, page, "");
   EXPECT_EQ(loaded.log.find("CONSOLE"), std::string::npos) << loaded.log;
