@@ -57,7 +57,8 @@ Config base_config() {
 }
 
 int between(Random& random, int least, int most) {
-  return least + static_cast<int>(random.below(static_cast<std::uint64_t>(most - least + 1)));
+  const int choices = most - least + 1;
+  return least + static_cast<int>(random.below(static_cast<std::uint64_t>(choices)));
 }
 
 template <class Choice>

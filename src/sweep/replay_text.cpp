@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "sweep/replay.hpp"
@@ -15,7 +16,8 @@ double quantile(std::vector<double> values, double share) {
     return 0;
   }
   std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+  const double place = share * static_cast<double>(values.size() - 1);
+  return values[static_cast<std::size_t>(std::llround(place))];
 }
 
 std::vector<double> column(const ReplayResult& result, double ReplayRun::*member,

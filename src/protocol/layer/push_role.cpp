@@ -117,7 +117,8 @@ Task run_pusher(Thread& t, PushRole r) {
   bool stopped = earlier != 0;
 
   const int per_rank = (s.tokens_per_rank + s.push_rows - 1) / s.push_rows;
-  const auto pushes = static_cast<std::uint64_t>((s.ranks - 1) * per_rank);
+  const int remote_pushes = (s.ranks - 1) * per_rank;
+  const auto pushes = static_cast<std::uint64_t>(remote_pushes);
   for (std::uint32_t parity = 0; !stopped; parity ^= layer.has(Bug::pull_parity_kept) ? 0 : 1) {
     // claim
     std::uint64_t number = 0;

@@ -86,8 +86,8 @@ std::uint64_t Round::input(int token) const {
 }
 
 std::uint64_t Round::weights(int which, int rank, int expert, int n_tile, int k_step) {
-  return mix64(
-      static_cast<std::uint64_t>((((which * 64 + rank) * 64 + expert) * 8 + n_tile) * 8 + k_step));
+  const int place = (((which * 64 + rank) * 64 + expert) * 8 + n_tile) * 8 + k_step;
+  return mix64(static_cast<std::uint64_t>(place));
 }
 
 std::uint64_t Round::multiply(std::uint64_t row, std::uint64_t weights) {
