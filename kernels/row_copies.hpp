@@ -13,8 +13,8 @@ void launch_copy_in(const LayerArgs& layer, cudaStream_t stream);
 
 // What the serial layer collects from every other rank where NCCL does not: its tokens, into all_tokens
 // (the all-gather); or the partial rows of this rank's tokens, into the staging planes (the exchange of
-// the reduce-scatter). A kernel, and not the copy engine: launching a graph of many copies between
-// devices may wait until the other device's work is done, which may wait for this device's.
+// the reduce-scatter). A kernel, and not cudaMemcpyAsync: with eight ranks on two GPUs a graph of such copies hung, one
+// GPU's graph not begun while the other's waited for it, and with this kernel it does not.
 enum class Collected { tokens, partials };
 void launch_collect_rows(const LayerArgs& layer, Collected what, cudaStream_t stream);
 

@@ -183,8 +183,8 @@ kernels::GraphExec LayerRunner::capture(DeviceRun& run, const std::vector<RankPl
 }
 
 // `in_step`: of the launch threads. None enqueues its iteration before all have enqueued their start lines:
-// a launch may block until the stream has room, inside the driver, where it keeps other threads from
-// launching; and the room comes only when the peers reach the start line.
+// a launch may block until the stream has room, which comes only when the peers reach the start line.
+// Should the driver keep other threads from launching meanwhile, they would never get there.
 void LayerRunner::launch(DeviceRun& run, const Form& form, std::barrier<>& in_step) {
   const timeline::NvtxRange range(timeline::RangeLevel::iteration,
                                   form.recorded ? "recorded iteration" : "iteration", iterations_);

@@ -184,8 +184,7 @@ RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, co
   if (options.counters) {
     samplers = make_samplers(runner.devices(), result.why_no_counters);
   }
-  // Counters are had once: a sampler that is started again may find its buffer still full (seen with CUPTI
-  // 13.0 on two H200s).
+  // Counters are had once: starting a sampler again failed with CUPTI_ERROR_UNKNOWN (CUPTI 13.0, two H200s).
   const int iterations = samplers.empty() ? iterations_to_record(options, result.buffer_bytes) : 1;
   const Turns turns = take_turns(runner, options.choice, iterations, samplers);
   std::vector<timeline::ClockPings> pings_after = ping_all(runner.devices());

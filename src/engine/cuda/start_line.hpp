@@ -17,10 +17,10 @@ namespace fusescope::engine::cuda {
 
 class StartLine {
  public:
-  // A stream takes some hundreds of launches, or a graph or two, before a launch waits for the ones before
-  // it, which on a held stream would be until the hold gives up. An iteration of one rank is 30 to 80
-  // launches: with more ranks on the device than this, release before enqueueing. Ranks that share a
-  // device go phase by phase, and their wall is no layer's in any case.
+  // A stream takes some hundreds of launches before a launch waits for the ones before it, which on a held
+  // stream would be until the hold gives up. An iteration of one rank is 30 to 80 launches: with more
+  // ranks on the device than this, release before enqueueing. Ranks that share a device go phase by
+  // phase, and their wall is no layer's in any case.
   static constexpr int kMostRanksHeld = 2;
 
   StartLine();  // allocates page-locked memory. Throws CudaError.

@@ -40,8 +40,8 @@ struct PmSamples {
 class PmSampling {
  public:
   // Null, and the reason in `why_not`, where it cannot be: no CUPTI, not permitted, another tool.
-  // `hardware_bytes`: of the buffer that the GPU writes samples to. A sample of all SMs is tens of kilobytes,
-  // and starting the next device's sampler takes milliseconds in which this one samples.
+  // `hardware_bytes`: of the buffer that the GPU writes samples to; 64 MiB were full before two GPUs had
+  // run one iteration.
   static std::unique_ptr<PmSampling> make(int device, std::string& why_not,
                                           std::uint64_t interval_ns = 10'000,
                                           std::size_t hardware_bytes = std::size_t{512} << 20);
