@@ -58,6 +58,14 @@ std::string needs_multiple(const char* what, std::int64_t value, std::int64_t fa
          std::to_string(factor) + ": " + why;
 }
 
+std::int64_t columns_of_d(const GroupedGemmDesc& desc, const GemmVariant& variant) {
+  return variant.epilogue == Epilogue::kSiluMul ? desc.n / 2 : desc.n;
+}
+
+std::int64_t n_tiles_of(const GroupedGemmDesc& desc, const GemmVariant& variant) {
+  return (columns_of_d(desc, variant) + variant.out_cols() - 1) / variant.out_cols();
+}
+
 bool misaligned(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0;
 }
@@ -95,6 +103,13 @@ std::string why_unsupported(const GroupedGemmDesc& desc, const GemmVariant& vari
   if (misaligned(desc.a) || misaligned(desc.b) || misaligned(desc.d)) {
     return "A, B and D must start on 16-byte boundaries";
   }
+  if (desc.column_groups < 1) {
+    return "column groups " + std::to_string(desc.column_groups) + ": at least 1 is needed";
+  }
+  if (const std::int64_t n_tiles = n_tiles_of(desc, variant); n_tiles % desc.column_groups != 0) {
+    return needs_multiple("the number of N tiles", n_tiles, desc.column_groups,
+                          "column groups have equal numbers of tiles");
+  }
   return {};
 }
 
@@ -102,10 +117,9 @@ GroupedGemmArgs make_grouped_gemm_args(const GroupedGemmDesc& desc, const GemmVa
   if (const std::string why = why_unsupported(desc, variant); !why.empty()) {
     throw std::invalid_argument("grouped GEMM: " + why);
   }
-  const bool fused = variant.epilogue == Epilogue::kSiluMul;
   const auto u64 = [](std::int64_t value) { return static_cast<cuuint64_t>(value); };
   const auto u32 = [](int value) { return static_cast<cuuint32_t>(value); };
-  const std::int64_t d_cols = fused ? desc.n / 2 : desc.n;
+  const std::int64_t d_cols = columns_of_d(desc, variant);
   const int b_box_rows = variant.block_n / b_boxes(variant);
 
   GroupedGemmArgs args{};
@@ -117,10 +131,11 @@ GroupedGemmArgs make_grouped_gemm_args(const GroupedGemmDesc& desc, const GemmVa
                   {u32(kStagedCols), u32(kConsumerRows)});
   args.expert_rows = desc.expert_rows;
   args.experts = desc.experts;
-  args.n_tiles = static_cast<std::int32_t>((d_cols + variant.out_cols() - 1) / variant.out_cols());
+  args.n_tiles = static_cast<std::int32_t>(n_tiles_of(desc, variant));
   args.k_steps = static_cast<std::int32_t>((desc.k + variant.block_k - 1) / variant.block_k);
   args.d_cols = static_cast<std::int32_t>(d_cols);
   args.up_offset = static_cast<std::int32_t>(desc.n / 2);
+  args.column_groups = desc.column_groups;
   args.block_group = 2;  // measured: gemm_bench
   return args;
 }

@@ -28,10 +28,12 @@ struct GroupedGemmArgs {
   CUtensorMap d;                    // [rows_capacity, N or N / 2], box 64 x 64
   const std::int32_t* expert_rows;  // [experts + 1] on the device
   std::int32_t experts;
-  std::int32_t n_tiles;      // tiles per row block; also the signals that a row block gets
-  std::int32_t k_steps;      // ring stages per tile
-  std::int32_t d_cols;       // columns of D
-  std::int32_t up_offset;    // fused: first row of `up` in B (= N / 2)
+  std::int32_t n_tiles;    // tiles per row block; also the signals that a row block gets
+  std::int32_t k_steps;    // ring stages per tile
+  std::int32_t d_cols;     // columns of D
+  std::int32_t up_offset;  // fused: first row of `up` in B (= N / 2)
+  std::int32_t column_groups =
+      1;                     // ranges of N tiles that are done one after the other (TileOrder)
   std::int32_t block_group;  // row blocks of one expert whose N tiles are interleaved, at least 1
   ClockStamp* clock;         // the plain kernel's SM clock goes here; may be null
 };
@@ -46,6 +48,7 @@ struct GroupedGemmDesc {
   const void* b = nullptr;
   void* d = nullptr;
   const std::int32_t* expert_rows = nullptr;
+  int column_groups = 1;  // divides the number of N tiles
 };
 
 // Empty if the variant can run the shape; else the rule that it breaks, in words.

@@ -5,46 +5,36 @@
 #include <cstdint>
 
 #include "gemm_args.hpp"
+#include "gemm_tile_order.hpp"
 
 namespace fusescope::kernels {
 
-// One tile as the producer needs it.
-struct TileJob {
-  std::int32_t row_block;
-  std::int32_t n_tile;
-  std::int32_t expert;
-};
-
-// Tiles in slot order, dealt out round robin. The N tiles of `block_group` row blocks of one expert
-// are interleaved, so that blocks that work side by side read the same weights.
+// The tiles of TileOrder, dealt out round robin.
 class Schedule {
  public:
   __device__ Schedule(const GroupedGemmArgs& args, int worker, int workers)
       : args_(args),
-        tiles_(args.expert_rows[args.experts] / kBlockRows * args.n_tiles),
+        order_{args.expert_rows[args.experts] / kBlockRows, args.n_tiles, args.column_groups,
+               args.block_group},
         next_(worker),
         step_(workers) {}
 
   // False at the end. All lanes of the warp call it and get the same answer.
   __device__ bool next(TileJob& job) {
-    if (next_ >= tiles_)
+    if (next_ >= order_.tiles())
       return false;
-    // Whatever the order inside an expert, its tiles are the range of its row blocks.
-    expert_ = expert_of(next_ / args_.n_tiles, expert_);
-    const int first = args_.expert_rows[expert_] / kBlockRows;
-    const int last = args_.expert_rows[expert_ + 1] / kBlockRows;
-    const int within = next_ - first * args_.n_tiles;
-    const int per_group = args_.block_group * args_.n_tiles;
-    const int start = first + within / per_group * args_.block_group;
-    const int width = min(args_.block_group, last - start);
-    job.row_block = start + within % per_group % width;
-    job.n_tile = within % per_group / width;
-    job.expert = expert_;
+    const int near = order_.row_block_near(next_);
+    if (near < first_block(expert_))
+      expert_ = 0;  // the next range of columns begins
+    expert_ = expert_of(near, expert_);
+    job = order_.at(next_, expert_, first_block(expert_), first_block(expert_ + 1));
     next_ += step_;
     return true;
   }
 
  private:
+  __device__ int first_block(int expert) const { return args_.expert_rows[expert] / kBlockRows; }
+
   // Each lane tests the end of one expert, from one that is not behind the answer. Empty experts end
   // where they start and are passed over.
   __device__ int expert_of(int row_block, int from) const {
@@ -60,7 +50,7 @@ class Schedule {
   }
 
   const GroupedGemmArgs& args_;
-  int tiles_;
+  TileOrder order_;
   int next_;
   int step_;
   int expert_ = 0;

@@ -42,6 +42,11 @@ TEST(GemmRules, RefusalsNameTheValueAndTheRule) {
   GroupedGemmDesc shifted = shape(512, 512);
   shifted.a = buffer + 2;
   expect_refusal(shifted, store, "16-byte boundaries");
+  GroupedGemmDesc grouped = shape(1536, 512);
+  grouped.column_groups = 4;
+  expect_refusal(grouped, store, "N tiles 6 is not a multiple of 4");
+  grouped.column_groups = 0;
+  expect_refusal(grouped, store, "column groups 0: at least 1");
 }
 
 TEST(GemmRules, ArgumentsAreRefusedBeforeTheDriverIsAsked) {

@@ -15,13 +15,14 @@ std::string name_of(const ::testing::TestParamInfo<GemmVariant>& info) {
 
 class GroupedGemm : public ::testing::TestWithParam<GemmVariant> {
  protected:
-  void check(const Shape& shape, int workers = sm_count(), int group = 1) {
+  void check(const Shape& shape, int workers = sm_count(), int group = 1, int column_groups = 1) {
     SCOPED_TRACE("experts " + std::to_string(shape.experts()) + ", row blocks " +
                  std::to_string(shape.row_blocks()) + ", N " + std::to_string(shape.n) + ", K " +
                  std::to_string(shape.k) + ", workers " + std::to_string(workers));
     Fixture fixture(shape, GetParam());
     GroupedGemmArgs args = fixture.args();
     args.block_group = group;
+    args.column_groups = column_groups;
     launch_grouped_gemm(args, GetParam(), workers, nullptr);
     ASSERT_CUDA(cudaDeviceSynchronize());
     EXPECT_LE(fixture.relative_error(), kTolerance);
@@ -84,6 +85,15 @@ TEST_P(GroupedGemm, InterleavedRowBlocks) {
   check({{5, 0, 7, 2}, 768, 512}, 9, 3);
 }
 
+TEST_P(GroupedGemm, ColumnGroups) {
+  SKIP_WITHOUT_DEVICE();
+  check({{1, 2, 0, 3, 1, 1, 1}, 1024, 512}, sm_count(), 2, 4);
+  check({{2, 0, 2}, 1536, 512}, 5, 2, 3);
+  std::vector<int> many(70, 1);  // each range starts its lookup at the first expert again
+  many[5] = many[33] = 0;
+  check({many, 1024, 128}, 3, 1, 2);
+}
+
 TEST_P(GroupedGemm, ManyTilesPerWorker) {
   SKIP_WITHOUT_DEVICE();
   check({{3, 0, 4, 1}, 1536, 320}, 1);
@@ -99,6 +109,7 @@ TEST_P(GroupedGemm, BitwiseSameForAnyWorkersOrderAndRepeat) {
   const std::vector<std::uint16_t> want = fixture.output();
   for (int repeat = 0; repeat < 20; ++repeat) {
     args.block_group = 1 + repeat % 3;
+    args.column_groups = 1 + repeat % 2;
     fixture.d.fill_bytes(0xFF);
     launch_grouped_gemm(args, GetParam(), 1 + (repeat * 37) % sm_count(), nullptr);
     ASSERT_CUDA(cudaDeviceSynchronize());
