@@ -158,6 +158,13 @@ void enable_peer_access(const std::vector<Device>& devices) {
   }
 }
 
+std::function<void(int)> make_current(const std::vector<Device>& devices) {
+  std::vector<int> indices(devices.size());
+  std::transform(devices.begin(), devices.end(), indices.begin(),
+                 [](const Device& d) { return d.index; });
+  return [indices](int i) { FUSESCOPE_CUDA(cudaSetDevice(indices[static_cast<std::size_t>(i)])); };
+}
+
 std::vector<std::string> describe_links(const std::vector<Device>& devices) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < devices.size(); ++i) {

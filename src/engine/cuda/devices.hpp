@@ -1,6 +1,7 @@
 #pragma once
 // The GPUs that the cuda engine may use: which there are, what they lack, and how ranks map to them.
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ std::vector<Device> select_devices(const std::vector<int>& wanted);
 
 // Lets every device map every other's memory. Throws InputError naming the pair without peer access.
 void enable_peer_access(const std::vector<Device>& devices);
+
+// What makes the i-th of the devices current on the thread that calls it.
+std::function<void(int)> make_current(const std::vector<Device>& devices);
 
 // "0 <-> 1: peer access, native atomics" for each pair, for `list devices`.
 std::vector<std::string> describe_links(const std::vector<Device>& devices);

@@ -1,13 +1,13 @@
 #include "engine/cuda/launch_threads.hpp"
 
-#include "kernels/cuda_check.hpp"
+#include <utility>
 
 namespace fusescope::engine::cuda {
 
-LaunchThreads::LaunchThreads(const std::vector<int>& devices) {
-  errors_.resize(devices.size());
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    threads_.emplace_back([this, i, device = devices[i]] { serve(static_cast<int>(i), device); });
+LaunchThreads::LaunchThreads(int threads, std::function<void(int)> enter)
+    : enter_(std::move(enter)), errors_(static_cast<std::size_t>(threads)) {
+  for (int i = 0; i < threads; ++i) {
+    threads_.emplace_back([this, i] { serve(i); });
   }
 }
 
@@ -37,10 +37,10 @@ void LaunchThreads::run(const std::function<void(int)>& work) {
   }
 }
 
-void LaunchThreads::serve(int index, int device) {
+void LaunchThreads::serve(int index) {
   std::exception_ptr broken;
   try {
-    FUSESCOPE_CUDA(cudaSetDevice(device));
+    enter_(index);
   } catch (...) {
     broken = std::current_exception();
   }

@@ -1,6 +1,6 @@
 #pragma once
 // One host thread per device: each keeps its device current and enqueues that device's work, so that
-// no device's launches wait behind another's.
+// no device's launches wait behind another's. It knows no CUDA: what makes a device current is handed in.
 
 #include <condition_variable>
 #include <exception>
@@ -13,18 +13,20 @@ namespace fusescope::engine::cuda {
 
 class LaunchThreads {
  public:
-  explicit LaunchThreads(const std::vector<int>& devices);
+  // `enter(i)` runs first on the i-th thread, once; what it throws, that thread's part of every run throws.
+  LaunchThreads(int threads, std::function<void(int)> enter);
   ~LaunchThreads();
   LaunchThreads(const LaunchThreads&) = delete;
   LaunchThreads& operator=(const LaunchThreads&) = delete;
 
-  // Runs `work(i)` on the thread of the i-th device, for all of them at once; returns when all have
-  // ended. Throws what the first of them (by index) threw.
+  // Runs `work(i)` on the i-th thread, for all of them at once; returns when all have ended. Throws what the
+  // first of them (by index) threw.
   void run(const std::function<void(int)>& work);
 
  private:
-  void serve(int index, int device);
+  void serve(int index);
 
+  std::function<void(int)> enter_;
   std::mutex mutex_;
   std::condition_variable changed_;
   const std::function<void(int)>* work_ = nullptr;

@@ -30,15 +30,6 @@ std::vector<Device> with_peer_access(std::vector<Device> devices) {
   return devices;
 }
 
-std::vector<int> indices(const std::vector<Device>& devices) {
-  std::vector<int> list;
-  list.reserve(devices.size());
-  for (const Device& d : devices) {
-    list.push_back(d.index);
-  }
-  return list;
-}
-
 // A step of clearing up, where an error may be on its way already: this step's own is only told.
 template <class Step>
 void attempt(Step step) {
@@ -63,7 +54,7 @@ LayerRunner::LayerRunner(const Problem& problem, const std::vector<Device>& devi
       devices_(with_peer_access(in_use(devices, devices_of_ranks(devices, problem.shape.ranks)))),
       memory_(problem, devices_of_ranks(devices, problem.shape.ranks), options.seed,
               options.deadline_ns),
-      threads_(std::make_unique<LaunchThreads>(indices(devices_))),
+      threads_(std::make_unique<LaunchThreads>(static_cast<int>(devices_.size()), make_current(devices_))),
       verifier_(std::make_unique<Verifier>(memory_, problem.routing)) {
   for (const Device& device : devices_) {
     const kernels::OnDevice on(device.index);

@@ -22,15 +22,6 @@ std::vector<Device> in_use(const std::vector<Device>& devices, int ranks) {
   return used;
 }
 
-std::vector<int> indices(const std::vector<Device>& devices) {
-  std::vector<int> list;
-  list.reserve(devices.size());
-  for (const Device& d : devices) {
-    list.push_back(d.index);
-  }
-  return list;
-}
-
 // A step of clearing up, where an error is on its way already: this step's own is only told.
 template <class Step>
 void attempt(Step step) {
@@ -54,7 +45,7 @@ Runner::Runner(const Shape& shape, const std::vector<Device>& devices, Options o
       devices_(in_use(devices, shape.ranks)),
       memory_(shape, devices_of_ranks(devices, shape.ranks), options.seed, options.deadline_ns),
       check_(memory_),
-      threads_(std::make_unique<LaunchThreads>(indices(devices_))) {
+      threads_(std::make_unique<LaunchThreads>(static_cast<int>(devices_.size()), make_current(devices_))) {
   for (const Device& device : devices_) {
     const kernels::OnDevice on(device.index);
     DeviceRun run;
