@@ -71,6 +71,15 @@ __global__ void clock_stamp_kernel(std::uint64_t* stamp) {
   *stamp = now_ns();
 }
 
+__global__ void busy_kernel(timeline::ClockSpan* span, std::uint64_t length_ns) {
+  const std::uint64_t begin = now_ns();
+  std::uint64_t now = begin;
+  while (now - begin < length_ns)
+    now = now_ns();
+  GpuAtomic<std::uint64_t>(span->begin_ns).fetch_min(begin, cuda::memory_order_relaxed);
+  GpuAtomic<std::uint64_t>(span->end_ns).fetch_max(now, cuda::memory_order_relaxed);
+}
+
 template <class T>
 T* zeroed(DeviceBlock& block, std::size_t count) {
   block = allocate_device(count * sizeof(T));
@@ -143,6 +152,21 @@ std::vector<std::uint64_t> stamp_clock(int device, int stamps) {
   FUSESCOPE_CUDA(
       cudaMemcpy(result.data(), words, count * sizeof(std::uint64_t), cudaMemcpyDeviceToHost));
   return result;
+}
+
+timeline::ClockSpan keep_busy(int device, std::uint64_t length_ns) {
+  const OnDevice on(device);
+  int sms = 0;
+  FUSESCOPE_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+  timeline::ClockSpan span{UINT64_MAX, 0};
+  const DeviceBlock block = allocate_device(sizeof(span));
+  auto* written = static_cast<timeline::ClockSpan*>(block.get());
+  FUSESCOPE_CUDA(cudaMemcpy(written, &span, sizeof(span), cudaMemcpyHostToDevice));
+  FUSESCOPE_CUDA(cudaDeviceSynchronize());
+  busy_kernel<<<sms, 1>>>(written, length_ns);
+  FUSESCOPE_CUDA(cudaGetLastError());
+  FUSESCOPE_CUDA(cudaMemcpy(&span, written, sizeof(span), cudaMemcpyDeviceToHost));
+  return span;
 }
 
 }  // namespace fusescope::kernels

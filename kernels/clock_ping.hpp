@@ -22,4 +22,8 @@ std::uint64_t measure_timer_step(int device);
 // one after the other: another tool's times of the same kernels then lie around them. Blocks.
 std::vector<std::uint64_t> stamp_clock(int device, int stamps = 100);
 
+// Keeps all SMs of the device busy for `length_ns`, and says from when to when: from the first block's first
+// look at the clock to the last block's last. The device must be idle, and is again. Blocks.
+timeline::ClockSpan keep_busy(int device, std::uint64_t length_ns);
+
 }  // namespace fusescope::kernels

@@ -26,13 +26,16 @@ double clock_mhz(LayerRunner& runner, std::size_t kernel) {
 class TurnTaker {
  public:
   TurnTaker(LayerRunner& runner, const IterationChoice& choice, int iterations,
-            const Samplers& samplers)
-      : runner_(runner), choice_(choice), iterations_(iterations), samplers_(samplers) {}
+            CounterSampling* counters)
+      : runner_(runner), choice_(choice), iterations_(iterations), counters_(counters) {}
 
   Turns take() {
     for (int number = 0; number < iterations_; ++number) {
       if (number % 2 == 1) {
         record(number);
+      }
+      if (counters_ != nullptr) {
+        runner_.run_once();  // after the pause of reading samples, as before what is recorded
       }
       turns_.unrecorded_us.push_back(runner_.run_once().wall_us);
       if (number % 2 == 0) {
@@ -47,34 +50,26 @@ class TurnTaker {
   void record(int number) {
     Recorded recorded;
     recorded.number = number;
-    sample([&] {
-      for (const auto& sampler : samplers_) {
-        sampler->start();
-      }
-    });
-    if (!samplers_.empty()) {
+    sample(recorded, [&] { counters_->begin(); });
+    if (counters_ != nullptr) {
       runner_.run_once();  // takes what starting costs the first launch after it, some 100 us
     }
     recorded.wall_us = runner_.run_recorded().wall_us;
-    sample([&] {
-      for (const auto& sampler : samplers_) {
-        recorded.counters.push_back(sampler->stop());
-      }
-    });
+    sample(recorded, [&] { recorded.counters = counters_->end(); });
     recorded.clock_mhz = {clock_mhz(runner_, 0), clock_mhz(runner_, 1)};
     turns_.recorded.push_back(std::move(recorded));
   }
 
   // Counters are a gift: without them the iterations go on.
   template <class Step>
-  void sample(Step step) {
-    if (!turns_.why_no_counters.empty()) {
+  void sample(Recorded& recorded, Step step) {
+    if (counters_ == nullptr || !recorded.why_no_counters.empty()) {
       return;
     }
     try {
       step();
     } catch (const CheckFailure& refused) {
-      turns_.why_no_counters = refused.what();
+      recorded.why_no_counters = refused.what();
     }
   }
 
@@ -101,15 +96,15 @@ class TurnTaker {
   LayerRunner& runner_;
   const IterationChoice& choice_;
   int iterations_;
-  const Samplers& samplers_;
+  CounterSampling* counters_;
   Turns turns_;
 };
 
 }  // namespace
 
 Turns take_turns(LayerRunner& runner, const IterationChoice& choice, int iterations,
-                 const Samplers& samplers) {
-  return TurnTaker(runner, choice, iterations, samplers).take();
+                 CounterSampling* counters) {
+  return TurnTaker(runner, choice, iterations, counters).take();
 }
 
 const Recorded& chosen_of(const Turns& turns, const IterationChoice& choice) {

@@ -3,14 +3,13 @@
 // medians, whatever the machine's clocks do meanwhile.
 
 #include <array>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "engine/cuda/counter_sampling.hpp"
 #include "engine/cuda/layer_runner.hpp"
 #include "engine/cuda/record_memory.hpp"
 #include "engine/engine.hpp"
-#include "timeline/collect/pm_sampling.hpp"
 
 namespace fusescope::engine::cuda {
 
@@ -20,21 +19,18 @@ struct Recorded {
   double wall_us = 0;
   std::array<double, 2> clock_mhz{};
   std::vector<RankTape> tapes;  // by rank; empty where this iteration cannot be the chosen one
-  std::vector<timeline::PmSamples> counters;  // by device in use, where they are sampled
+  std::vector<timeline::PmSamples> counters;  // by device in use, where they are sampled ...
+  std::string why_no_counters;                // ... and were asked for, but could not be
 };
-
-// By device in use; none where a device has no counters for us.
-using Samplers = std::vector<std::unique_ptr<timeline::PmSampling>>;
 
 struct Turns {
   std::vector<Recorded> recorded;
   std::vector<double> unrecorded_us;
-  std::string why_no_counters;  // sampling was given up, and why
 };
 
-// The runner is prepared for records.
+// The runner is prepared for records. `counters`: null where they are not sampled.
 Turns take_turns(LayerRunner& runner, const IterationChoice& choice, int iterations,
-                 const Samplers& samplers);
+                 CounterSampling* counters);
 
 // One whose tapes are there, if the turns were taken with the same choice.
 const Recorded& chosen_of(const Turns& turns, const IterationChoice& choice);

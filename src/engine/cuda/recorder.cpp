@@ -38,19 +38,6 @@ std::vector<timeline::ClockPings> ping_all(const std::vector<Device>& devices) {
   return pairs;
 }
 
-Samplers make_samplers(const std::vector<Device>& devices, std::string& why_not) {
-  Samplers samplers;
-  for (const Device& device : devices) {
-    std::unique_ptr<timeline::PmSampling> sampler =
-        timeline::PmSampling::make(device.index, why_not);
-    if (sampler == nullptr) {
-      return {};
-    }
-    samplers.push_back(std::move(sampler));
-  }
-  return samplers;
-}
-
 double timer_step_ns(const std::vector<Device>& devices) {
   std::uint64_t most = 0;
   for (const Device& device : devices) {
@@ -113,6 +100,7 @@ std::vector<timeline::RankRecords> rank_records(LayerRunner& runner, const Recor
 // The first rank of each device gets its counters.
 void add_counters(LayerRunner& runner, const Recorded& chosen,
                   const timeline::ClockAlignment& clocks, RecordedTimeline& result) {
+  std::string& said = result.timeline.meta.clocks;
   for (std::size_t i = 0; i < chosen.counters.size(); ++i) {
     const int device = runner.devices()[i].index;
     int rank = 0;
@@ -120,15 +108,12 @@ void add_counters(LayerRunner& runner, const Recorded& chosen,
       ++rank;
     }
     const timeline::PmSamples& samples = chosen.counters[i];
-    if (samples.overflow) {
-      result.why_no_counters = fmt::format(
-          "the sample buffer of GPU {} was full before the iteration had ended", device);
-      continue;
-    }
     const std::int64_t origin = result.report.origin_ns;
     add_pm_counters(samples, rank, clocks.devices[i], origin, result.timeline);
     result.link_bytes.push_back(
         {device, link_bytes(samples, clocks.devices[i], origin, result.timeline)});
+    said += fmt::format("; samples of GPU {} moved by {:+.1f} us, then known to +-{:.1f} us",
+                        device, samples.shift_ns / 1e3, samples.bound_ns / 1e3);
   }
 }
 
@@ -158,14 +143,12 @@ std::string why_not_recorded(const Config& config) {
 
 RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, const Config& config,
                                  const RecorderOptions& options) {
-  const bool by_number = options.choice.pick == IterationChoice::Pick::number;
-  const int most = options.counters ? 1 : options.iterations;
-  if (by_number && options.choice.number >= most) {
+  if (options.choice.pick == IterationChoice::Pick::number &&
+      options.choice.number >= options.iterations) {
     throw InputError({"", "iteration",
-                      fmt::format("{} is not among the {} that are recorded{}, counted from 0",
-                                  options.choice.number, most,
-                                  options.counters ? " where counters are sampled" : ""),
-                      fmt::format("0 to {}, median or slowest", most - 1)});
+                      fmt::format("{} is not among the {} that are recorded, counted from 0",
+                                  options.choice.number, options.iterations),
+                      fmt::format("0 to {}, median or slowest", options.iterations - 1)});
   }
   runner.prepare_records(options.most_per_writer);
   RecordedTimeline result;
@@ -180,13 +163,12 @@ RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, co
 
   const double step_ns = timer_step_ns(runner.devices());
   std::vector<timeline::ClockPings> pings = ping_all(runner.devices());
-  Samplers samplers;
+  std::unique_ptr<CounterSampling> counters;
   if (options.counters) {
-    samplers = make_samplers(runner.devices(), result.why_no_counters);
+    counters = CounterSampling::make(runner.devices(), result.why_no_counters);
   }
-  // Counters are had once: starting a sampler again failed with CUPTI_ERROR_UNKNOWN (CUPTI 13.0, two H200s).
-  const int iterations = samplers.empty() ? iterations_to_record(options, result.buffer_bytes) : 1;
-  const Turns turns = take_turns(runner, options.choice, iterations, samplers);
+  const Turns turns = take_turns(
+      runner, options.choice, iterations_to_record(options, result.buffer_bytes), counters.get());
   std::vector<timeline::ClockPings> pings_after = ping_all(runner.devices());
   for (std::size_t pair = 0; pair < pings.size(); ++pair) {
     pings[pair].end = std::move(pings_after[pair].start);
@@ -199,12 +181,6 @@ RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, co
   std::vector<ScheduleTables> tables;
   wire(runner, timeline, tables);
   result.report = decode_records(rank_records(runner, chosen, tables, clocks), timeline);
-  if (turns.why_no_counters.empty()) {
-    add_counters(runner, chosen, clocks, result);
-  } else {
-    result.why_no_counters = turns.why_no_counters;
-  }
-
   timeline::Meta& meta = timeline.meta;
   meta.provenance = timeline::Provenance::measured;
   meta.device = runner.devices().front().name;
@@ -215,6 +191,10 @@ RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, co
   meta.commit = commit();
   meta.chosen = describe_choice(turns, options.choice);
   meta.clocks = describe(clocks);
+  if (counters != nullptr) {
+    result.why_no_counters = chosen.why_no_counters;
+    add_counters(runner, chosen, clocks, result);
+  }
   meta.unrecorded_us = median(turns.unrecorded_us);
   std::vector<double> recorded_us;
   for (const Recorded& recorded : turns.recorded) {

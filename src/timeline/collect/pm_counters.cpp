@@ -1,7 +1,8 @@
 #include "timeline/collect/pm_counters.hpp"
 
 #include <algorithm>
-#include <string_view>
+#include <array>
+#include <utility>
 
 namespace fusescope::timeline {
 namespace {
@@ -51,6 +52,14 @@ void add_pm_counters(const PmSamples& samples, int rank, const ClockLine& clock,
 LinkBytes link_bytes(const PmSamples& samples, const ClockLine& clock, std::int64_t origin_ns,
                      const Timeline& timeline) {
   LinkBytes bytes;
+  const std::array<std::pair<std::size_t, double*>, 6> sums = {{
+      {pm_metric("nvltx__bytes.sum"), &bytes.sent},
+      {pm_metric("nvlrx__bytes.sum"), &bytes.received},
+      {pm_metric("nvltx__bytes_packet_request_data_user.sum"), &bytes.written},
+      {pm_metric("nvltx__bytes_packet_response_data_user.sum"), &bytes.served},
+      {pm_metric("nvlrx__bytes_packet_request_data_user.sum"), &bytes.written_here},
+      {pm_metric("nvlrx__bytes_packet_response_data_user.sum"), &bytes.read},
+  }};
   for (const PmSample& sample : samples.samples) {
     const Window window = window_of(sample, clock, origin_ns);
     if (!window.overlaps(timeline)) {
@@ -60,10 +69,8 @@ LinkBytes link_bytes(const PmSamples& samples, const ClockLine& clock, std::int6
         std::min(window.end_ns, timeline.end_ns) - std::max(window.begin_ns, timeline.begin_ns);
     const double part =
         static_cast<double>(inside) / static_cast<double>(window.end_ns - window.begin_ns);
-    for (std::size_t metric = 0; metric < pm_metrics().size(); ++metric) {
-      const std::string_view name = pm_metrics()[metric].metric;
-      bytes.sent += name == "nvltx__bytes.sum" ? part * value_of(sample, metric) : 0;
-      bytes.received += name == "nvlrx__bytes.sum" ? part * value_of(sample, metric) : 0;
+    for (const auto& [metric, sum] : sums) {
+      *sum += part * value_of(sample, metric);
     }
   }
   return bytes;

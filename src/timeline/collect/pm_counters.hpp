@@ -13,11 +13,17 @@ namespace fusescope::timeline {
 void add_pm_counters(const PmSamples& samples, int rank, const ClockLine& clock,
                      std::int64_t origin_ns, Timeline& timeline);
 
-// Bytes that a device moved over its links within the wall, from the same samples: those that overlap
-// the wall's edges count in part.
+// Bytes that a device moved over its links within the wall, from the same samples: those that overlap the
+// wall's edges count in part.
 struct LinkBytes {
-  double sent = 0;
+  double sent = 0;  // all that went over the links: payload, headers, requests, acknowledgements
   double received = 0;
+  // Payload: what this device wrote elsewhere, what others read from it, what they wrote here, what it
+  // read from them.
+  double written = 0;
+  double served = 0;
+  double written_here = 0;
+  double read = 0;
 };
 LinkBytes link_bytes(const PmSamples& samples, const ClockLine& clock, std::int64_t origin_ns,
                      const Timeline& timeline);

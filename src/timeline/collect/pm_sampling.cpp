@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 
 #include "base/error.hpp"
@@ -9,8 +10,6 @@
 
 namespace fusescope::timeline {
 namespace {
-
-constexpr std::uint32_t kMostSamples = 20'000;  // of one start-stop
 
 std::vector<const char*> metric_names() {
   std::vector<const char*> names;
@@ -32,14 +31,28 @@ Params sized(std::size_t bytes) {
 
 const std::vector<PmMetric>& pm_metrics() {
   static const std::vector<PmMetric> kMetrics = {
-      {"sm__cycles_active.avg", "SM cycles active", "GHz", true},
+      {kSmsActive, "SMs active", "%", false},
       {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed", "tensor pipe active", "%",
        false},
       {"nvltx__bytes.sum", "NVLink sent", "GB/s", true},
       {"nvlrx__bytes.sum", "NVLink received", "GB/s", true},
-      {"dram__throughput.avg.pct_of_peak_sustained_elapsed", "DRAM throughput", "%", false},
+      {"nvltx__bytes_packet_request_data_user.sum", "NVLink sent: writes", "GB/s", true},
+      {"nvltx__bytes_packet_response_data_user.sum", "NVLink sent: read by others", "GB/s", true},
+      {"nvlrx__bytes_packet_request_data_user.sum", "NVLink received: writes", "GB/s", true},
+      {"nvlrx__bytes_packet_response_data_user.sum", "NVLink received: reads", "GB/s", true},
+      {"dram__bytes_read.sum", "DRAM read", "GB/s", true},
+      {"dram__bytes_write.sum", "DRAM written", "GB/s", true},
   };
   return kMetrics;
+}
+
+std::size_t pm_metric(std::string_view metric) {
+  for (std::size_t i = 0; i < pm_metrics().size(); ++i) {
+    if (pm_metrics()[i].metric == metric) {
+      return i;
+    }
+  }
+  throw std::invalid_argument("not a sampled metric: " + std::string(metric));
 }
 
 namespace {
@@ -82,6 +95,7 @@ class Profiler {
 struct PmSampling::State {
   const Cupti* cupti = nullptr;
   int device = 0;
+  PmSamplingOptions options;
   std::shared_ptr<Profiler> profiler;
   CUpti_Profiler_Host_Object* host = nullptr;
   CUpti_PmSampling_Object* sampling = nullptr;
@@ -90,17 +104,21 @@ struct PmSampling::State {
   std::vector<std::uint8_t> counters;
 
   ~State() {
-    if (sampling != nullptr) {
-      auto params =
-          sized<CUpti_PmSampling_Disable_Params>(CUpti_PmSampling_Disable_Params_STRUCT_SIZE);
-      params.pPmSamplingObject = sampling;
-      cupti->cuptiPmSamplingDisable(&params);
-    }
+    disable();
     if (host != nullptr) {
       auto params = sized<CUpti_Profiler_Host_Deinitialize_Params>(
           CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE);
       params.pHostObject = host;
       cupti->cuptiProfilerHostDeinitialize(&params);
+    }
+  }
+
+  void disable() {
+    if (sampling != nullptr) {
+      auto params =
+          sized<CUpti_PmSampling_Disable_Params>(CUpti_PmSampling_Disable_Params_STRUCT_SIZE);
+      params.pPmSamplingObject = std::exchange(sampling, nullptr);
+      cupti->cuptiPmSamplingDisable(&params);
     }
   }
 
@@ -118,11 +136,12 @@ struct PmSampling::State {
     }
     return text;
   }
-  void insist(CUptiResult result, const char* what) const {
-    if (const std::string why_not = ask(result, what); !why_not.empty()) {
+  static void insist(const std::string& why_not) {
+    if (!why_not.empty()) {
       throw CheckFailure(why_not);
     }
   }
+  void insist(CUptiResult result, const char* what) const { insist(ask(result, what)); }
 
   std::string open() {
     CUptiResult initialised = CUPTI_SUCCESS;
@@ -202,7 +221,7 @@ struct PmSampling::State {
                      " passes on this GPU, and samples are one";
   }
 
-  std::string enable(std::uint64_t interval_ns, std::size_t hardware_bytes) {
+  std::string enable() {
     auto enabled =
         sized<CUpti_PmSampling_Enable_Params>(CUpti_PmSampling_Enable_Params_STRUCT_SIZE);
     enabled.deviceIndex = static_cast<std::size_t>(device);
@@ -215,8 +234,8 @@ struct PmSampling::State {
     set.pPmSamplingObject = sampling;
     set.configSize = config.size();
     set.pConfig = config.data();
-    set.hardwareBufferSize = hardware_bytes;
-    set.samplingInterval = interval_ns;
+    set.hardwareBufferSize = options.hardware_bytes;
+    set.samplingInterval = options.interval_ns;
     set.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
     set.hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
     if (auto why = ask(cupti->cuptiPmSamplingSetConfig(&set), "configure"); !why.empty()) {
@@ -228,25 +247,25 @@ struct PmSampling::State {
     size.pPmSamplingObject = sampling;
     size.pMetricNames = names.data();
     size.numMetrics = names.size();
-    size.maxSamples = kMostSamples;
+    size.maxSamples = options.most_samples;
     if (auto why = ask(cupti->cuptiPmSamplingGetCounterDataSize(&size), "counter data size");
         !why.empty()) {
       return why;
     }
     counters.resize(size.counterDataSize);
-    return "";
+    return clear();
   }
 
-  void clear() {
+  std::string clear() {
     auto clear = sized<CUpti_PmSampling_CounterDataImage_Initialize_Params>(
         CUpti_PmSampling_CounterDataImage_Initialize_Params_STRUCT_SIZE);
     clear.pPmSamplingObject = sampling;
     clear.counterDataSize = counters.size();
     clear.pCounterData = counters.data();
-    insist(cupti->cuptiPmSamplingCounterDataImageInitialize(&clear), "clear");
+    return ask(cupti->cuptiPmSamplingCounterDataImageInitialize(&clear), "clear");
   }
 
-  void read(PmSamples& result) {
+  void evaluate(PmSamples& result) {
     std::vector<const char*> names = metric_names();
     auto info = sized<CUpti_PmSampling_GetCounterDataInfo_Params>(
         CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE);
@@ -261,6 +280,10 @@ struct PmSampling::State {
       times.counterDataImageSize = counters.size();
       times.sampleIndex = i;
       insist(cupti->cuptiPmSamplingCounterDataGetSampleInfo(&times), "a sample's time");
+      const bool is_first = i == 0;
+      if (is_first || times.startTimestamp >= times.endTimestamp) {
+        continue;
+      }
       PmSample sample{times.startTimestamp, times.endTimestamp, std::vector<double>(names.size())};
       auto evaluate = sized<CUpti_Profiler_Host_EvaluateToGpuValues_Params>(
           CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE);
@@ -281,17 +304,17 @@ PmSampling::PmSampling(std::unique_ptr<State> state) : state_(std::move(state)) 
 PmSampling::~PmSampling() = default;
 
 std::unique_ptr<PmSampling> PmSampling::make(int device, std::string& why_not,
-                                             std::uint64_t interval_ns,
-                                             std::size_t hardware_bytes) {
+                                             const PmSamplingOptions& options) {
   auto state = std::make_unique<State>();
   state->cupti = load_cupti(why_not);
   state->device = device;
+  state->options = options;
   if (state->cupti == nullptr) {
     return nullptr;
   }
   why_not = state->open();
   if (why_not.empty()) {
-    why_not = state->enable(interval_ns, hardware_bytes);
+    why_not = state->enable();
   }
   if (!why_not.empty()) {
     return nullptr;
@@ -300,16 +323,18 @@ std::unique_ptr<PmSampling> PmSampling::make(int device, std::string& why_not,
 }
 
 void PmSampling::start() {
-  state_->clear();
   auto params = sized<CUpti_PmSampling_Start_Params>(CUpti_PmSampling_Start_Params_STRUCT_SIZE);
   params.pPmSamplingObject = state_->sampling;
   state_->insist(state_->cupti->cuptiPmSamplingStart(&params), "start");
 }
 
-PmSamples PmSampling::stop() {
-  auto stop = sized<CUpti_PmSampling_Stop_Params>(CUpti_PmSampling_Stop_Params_STRUCT_SIZE);
-  stop.pPmSamplingObject = state_->sampling;
-  state_->insist(state_->cupti->cuptiPmSamplingStop(&stop), "stop");
+void PmSampling::stop() {
+  auto params = sized<CUpti_PmSampling_Stop_Params>(CUpti_PmSampling_Stop_Params_STRUCT_SIZE);
+  params.pPmSamplingObject = state_->sampling;
+  state_->insist(state_->cupti->cuptiPmSamplingStop(&params), "stop");
+}
+
+PmSamples PmSampling::read() {
   PmSamples result;
   result.device = state_->device;
   auto decode =
@@ -317,18 +342,19 @@ PmSamples PmSampling::stop() {
   decode.pPmSamplingObject = state_->sampling;
   decode.pCounterDataImage = state_->counters.data();
   decode.counterDataImageSize = state_->counters.size();
-  do {
-    const CUptiResult decoded = state_->cupti->cuptiPmSamplingDecodeData(&decode);
-    // cupti_pmsampling.h: "if there is record overflow in the hardware buffer".
-    if (decoded == CUPTI_ERROR_OUT_OF_MEMORY) {
-      result.overflow = true;
-      break;
-    }
-    state_->insist(decoded, "decode");
-    result.overflow = result.overflow || decode.overflow != 0;
-    state_->read(result);
-    state_->clear();
-  } while (decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL);
+  const CUptiResult decoded = state_->cupti->cuptiPmSamplingDecodeData(&decode);
+  // cupti_pmsampling.h: "if there is record overflow in the hardware buffer".
+  if (decoded == CUPTI_ERROR_OUT_OF_MEMORY || decode.overflow != 0) {
+    result.overflow = true;
+    state_->disable();
+    state_->insist(state_->enable());
+    return result;
+  }
+  state_->insist(decoded, "decode");
+  result.overflow =
+      decode.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
+  state_->evaluate(result);
+  state_->insist(state_->clear());
   std::stable_sort(result.samples.begin(), result.samples.end(),
                    [](const PmSample& a, const PmSample& b) { return a.begin_ns < b.begin_ns; });
   return result;

@@ -1,9 +1,10 @@
 #include "engine/cuda/cupti_comparison.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cstdint>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/cuda/record_memory.hpp"
 #include "kernels/clock_ping.hpp"
@@ -14,18 +15,48 @@ namespace {
 
 using timeline::Activity;
 using timeline::ActivitySlice;
+using timeline::Family;
 using timeline::Phase;
 
 struct Named {
   std::string_view kernel;
   Phase phase;
+  std::vector<Family> families;  // whose records its blocks write
 };
 // Phases of one kernel each. CUPTI's names are demangled.
-constexpr std::array<Named, 5> kKernels = {{{"ids_exchange_kernel", Phase::ids_exchange},
-                                            {"copy_in_kernel", Phase::copy_in},
-                                            {"dispatch_gemm_kernel", Phase::dispatch_gemm},
-                                            {"gemm_combine_push_kernel", Phase::gemm_combine_push},
-                                            {"final_reduce_kernel", Phase::final_reduce}}};
+const std::vector<Named>& kernels_compared() {
+  static const std::vector<Named> kKernels = {
+      {"ids_exchange_kernel", Phase::ids_exchange, {}},
+      {"copy_in_kernel", Phase::copy_in, {}},
+      {"dispatch_gemm_kernel",
+       Phase::dispatch_gemm,
+       {Family::dispatch_tiles, Family::dispatch_slots}},
+      {"gemm_combine_push_kernel",
+       Phase::gemm_combine_push,
+       {Family::combine_tiles, Family::combine_jobs, Family::combine_joined}},
+      {"final_reduce_kernel", Phase::final_reduce, {Family::reduce}}};
+  return kKernels;
+}
+
+// The stamps are one thread's of each block. Others begin before it or end after it: kernel 2 ends with
+// the watermark that its last pusher raises, some 4 us after the thread that stamps has left.
+timeline::PhaseStamp what_it_wrote(const Named& kernel, const RankTape& tape,
+                                   const timeline::RecordLayout& layout) {
+  timeline::PhaseStamp span = tape.phases[static_cast<std::size_t>(kernel.phase)];
+  for (const Family family : kernel.families) {
+    const timeline::FamilyLayout& at = layout[family];
+    const std::uint64_t count =
+        std::uint64_t{at.blocks} * at.writers_per_block * std::uint64_t{at.capacity};
+    for (std::uint64_t i = at.first_record; i < at.first_record + count; ++i) {
+      const timeline::Record& record = tape.records[i];
+      if (record.point != timeline::Point::none) {
+        span.begin_ns = std::min(span.begin_ns, record.ns);
+        span.end_ns = std::max(span.end_ns, record.ns);
+      }
+    }
+  }
+  return span;
+}
 
 // By device in use: CUPTI's clock against the device's.
 std::vector<std::vector<timeline::ClockPing>> ping_cupti(LayerRunner& runner,
@@ -67,7 +98,7 @@ std::vector<KernelBoundaries> compare_with_cupti(LayerRunner& runner,
       ++rank;
     }
     const RankTape tape = runner.records().read(rank);
-    for (const Named& named : kKernels) {
+    for (const Named& named : kernels_compared()) {
       const auto slice = std::find_if(
           activity.slices.begin(), activity.slices.end(), [&](const ActivitySlice& one) {
             return one.what == ActivitySlice::What::kernel && one.device == device &&
@@ -77,12 +108,14 @@ std::vector<KernelBoundaries> compare_with_cupti(LayerRunner& runner,
       if (slice == activity.slices.end() || stamp.end_ns == 0) {
         continue;
       }
+      const timeline::PhaseStamp wrote = what_it_wrote(named, tape, runner.records().layout(rank));
       const auto off = [&](std::uint64_t inside, std::uint64_t outside) {
         return static_cast<double>(clocks.devices[1].to_reference(inside) -
                                    static_cast<std::int64_t>(outside));
       };
-      found.push_back({device, std::string(named.kernel), off(stamp.begin_ns, slice->begin_ns),
-                       off(stamp.end_ns, slice->end_ns), clocks.bound_ns});
+      found.push_back({device, std::string(named.kernel), off(wrote.begin_ns, slice->begin_ns),
+                       off(wrote.end_ns, slice->end_ns), off(stamp.end_ns, slice->end_ns),
+                       clocks.bound_ns});
     }
   }
   return found;

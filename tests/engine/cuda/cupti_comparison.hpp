@@ -15,7 +15,9 @@ struct KernelBoundaries {
   std::string kernel;
   double begin_ns =
       0;  // in-kernel minus CUPTI's: what a kernel takes to come to its first look at the clock
-  double end_ns = 0;    // the same of the end: negative, what it takes to leave
+  double end_ns = 0;  // the same of the end: negative, what it takes to leave
+  double stamp_ns =
+      0;  // the same of the end that one thread per block stamps, whoever ends after it
   double bound_ns = 0;  // of the alignment of the two clocks
 };
 

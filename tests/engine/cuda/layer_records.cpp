@@ -23,6 +23,7 @@
 #include "engine/cuda/cupti_comparison.hpp"
 #include "engine/cuda/devices.hpp"
 #include "engine/cuda/layer_runner.hpp"
+#include "engine/cuda/link_comparison.hpp"
 #include "engine/cuda/recorder.hpp"
 #include "layer/problem.hpp"
 #include "timeline/store.hpp"
@@ -62,23 +63,6 @@ std::string what_does_not_add_up(const timeline::Timeline& timeline) {
   return "";
 }
 
-// What the schedule moves to and from each device over its links, one rank per device: rows that are
-// pulled, and rows that are pushed.
-double scheduled_bytes(const Shape& shape) {
-  return 2.0 * 2.0 * (shape.ranks - 1) * shape.tokens_per_rank * shape.hidden;
-}
-
-Json describe_links(const RecordedTimeline& recorded, const Shape& shape) {
-  Json rows = Json::array();
-  for (const DeviceLinkBytes& link : recorded.link_bytes) {
-    rows.push_back({{"gpu", link.device},
-                    {"sent", link.bytes.sent},
-                    {"received", link.bytes.received},
-                    {"scheduled", scheduled_bytes(shape)}});
-  }
-  return rows;
-}
-
 Json describe_round(const RecordedTimeline& recorded) {
   const timeline::Timeline& timeline = recorded.timeline;
   const timeline::Meta& meta = timeline.meta;
@@ -110,6 +94,7 @@ Json compare(LayerRunner& runner, timeline::CuptiActivity& cupti) {
                     {"kernel", kernel.kernel},
                     {"begin_ns", kernel.begin_ns},
                     {"end_ns", kernel.end_ns},
+                    {"stamp_ns", kernel.stamp_ns},
                     {"bound_ns", kernel.bound_ns}});
   }
   return rows;
@@ -131,7 +116,8 @@ Json record_shape(const Options& options, const std::vector<Device>& devices,
       throw std::runtime_error(why);
     }
     LayerRunner runner(problem, devices, {});
-    row["gpus"] = runner.devices().size();
+    const std::size_t devices_used = runner.devices().size();
+    row["gpus"] = devices_used;
     runner.configure(config);
     runner.memory().poison();
     runner.run_once();
@@ -144,7 +130,7 @@ Json record_shape(const Options& options, const std::vector<Device>& devices,
     for (int round = 0; round < options.rounds; ++round) {
       const RecordedTimeline recorded = record_timeline(runner, problem, config, recorder);
       row["rounds"].push_back(describe_round(recorded));
-      row["rounds"].back()["links"] = describe_links(recorded, problem.shape);
+      row["rounds"].back()["links"] = compare_links(recorded, problem.shape, devices_used);
       row["rounds"].back()["why_no_counters"] = recorded.why_no_counters;
       if (!options.out.empty() && round == 0) {
         const auto file = std::filesystem::path(options.out) / (problem.shape.name + ".fst");
@@ -166,7 +152,7 @@ bool is_fine(const Json& row) {
   return !row.contains("failure") && row["outputs_unchanged"].get<bool>() &&
          std::all_of(row["rounds"].begin(), row["rounds"].end(), [](const Json& round) {
            return round["check"] == "passed" && round["adds_up"] == "" && round["dropped"] == 0 &&
-                  round["incomplete"] == 0;
+                  round["incomplete"] == 0 && links_agree(round["links"]);
          });
 }
 
@@ -177,11 +163,12 @@ void print(const Json& row) {
   }
   for (const Json& kernel : row.value("cupti", Json::array())) {
     fmt::print(
-        "  GPU {} {}: in-kernel begin {:+.0f} ns, end {:+.0f} ns from CUPTI's (clocks +-{:.0f} "
-        "ns)\n",
+        "  GPU {} {}: in-kernel begin {:+.0f} ns, end {:+.0f} ns from CUPTI's (stamped by one "
+        "thread "
+        "per block: {:+.0f}; clocks +-{:.0f} ns)\n",
         kernel["gpu"].get<int>(), kernel["kernel"].get<std::string>(),
         kernel["begin_ns"].get<double>(), kernel["end_ns"].get<double>(),
-        kernel["bound_ns"].get<double>());
+        kernel["stamp_ns"].get<double>(), kernel["bound_ns"].get<double>());
   }
   for (const Json& round : row.value("rounds", Json::array())) {
     fmt::print(
@@ -192,6 +179,12 @@ void print(const Json& row) {
         round["dropped"].get<std::uint64_t>(), round["incomplete"].get<std::uint64_t>(),
         round["clock_bound_ns"].get<double>(), round["check"].get<std::string>(),
         round["adds_up"] == "" ? "adds up" : round["adds_up"].get<std::string>());
+    if (const std::string why = round["why_no_counters"]; !why.empty()) {
+      fmt::print("  no counters: {}\n", why);
+    }
+    for (const Json& link : round["links"]) {
+      fmt::print("  {}\n", describe_link(link));
+    }
   }
 }
 
@@ -214,6 +207,12 @@ int run(const Options& options) {
     cupti = timeline::CuptiActivity::start(indices, why_not);
     file["cupti"] = cupti ? "in use" : why_not;
     fmt::print("CUPTI: {}\n", file["cupti"].get<std::string>());
+  }
+  if (options.counters) {
+    file["plain_copies"] = count_plain_copies(devices);
+    for (const Json& copy : file["plain_copies"]) {
+      fmt::print("{}\n", describe_plain_copy(copy));
+    }
   }
   bool fine = true;
   for (const std::string& shape : options.shapes) {
