@@ -54,4 +54,12 @@ CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER
   floatValue REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT);
 )sql";
 
+// Exports have these where metrics were sampled.
+inline constexpr const char* kMetricTables = R"sql(
+CREATE TABLE TARGET_INFO_GPU_METRICS (typeId INTEGER NOT NULL, sourceId INTEGER NOT NULL,
+  typeName TEXT NOT NULL, metricId INTEGER NOT NULL, metricName TEXT NOT NULL);
+CREATE TABLE GPU_METRICS (timestamp INTEGER, typeId INTEGER NOT NULL, metricId INTEGER NOT NULL,
+  value INTEGER NOT NULL);
+)sql";
+
 }  // namespace fusescope::timeline::nsys

@@ -5,6 +5,7 @@
 //                     name on the process's first thread, within a range for the iteration. It begins
 //                     where the step before ended: the launch gap is the step's
 //   a block's lane    a thread, whose events are NVTX ranges with their arguments as JSON payload
+//   a counter         a GPU metric of its rank's device, in whole units as the schema has it: MB/s for GB/s
 //
 // What was not recorded is not made up: sizes of grids and blocks that are not known are 0. Kernels hang on
 // ranges by the call that launched them; a timeline has no calls, so that each kernel has one of no length
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -50,7 +52,11 @@ std::int64_t global_tid(int rank, std::int64_t thread) {
 class NsysWriter {
  public:
   explicit NsysWriter(const Timeline& timeline)
-      : timeline_(timeline), dependencies_(timeline), origin_(origin_ns(timeline)) {}
+      : timeline_(timeline), dependencies_(timeline), origin_(origin_ns(timeline)) {
+    if (!timeline.counters.empty()) {
+      image_.run(nsys::kMetricTables);
+    }
+  }
 
   std::string write() {
     metadata();
@@ -77,6 +83,9 @@ class NsysWriter {
       } else {
         record(id, threads[event.track]);
       }
+    }
+    if (!timeline_.counters.empty()) {
+      metrics();
     }
     for (const auto& [text, number] : strings_) {
       string_rows_.add({number, std::string_view(text)});
@@ -156,6 +165,32 @@ class NsysWriter {
     for (int rank = 0; rank < timeline_.wiring.ranks; ++rank) {
       const std::string text = process_name(timeline_, rank);
       processes.add({global_pid(rank), std::int64_t{rank + 1}, std::string_view(text)});
+    }
+  }
+
+  int device_of(int rank) const {
+    const auto track = std::find_if(timeline_.tracks.begin(), timeline_.tracks.end(),
+                                    [&](const Track& one) { return one.rank == rank; });
+    return track == timeline_.tracks.end() ? 0 : track->device;
+  }
+
+  void metrics() {
+    Rows info(image_, "TARGET_INFO_GPU_METRICS",
+              "typeId, sourceId, typeName, metricId, metricName");
+    Rows rows(image_, "GPU_METRICS", "timestamp, typeId, metricId, value");
+    std::map<int, std::int64_t> metrics_of;  // by device
+    for (const Counter& counter : timeline_.counters) {
+      const bool giga = counter.unit == "GB/s";
+      // The low half of a type's id is the GPU's.
+      const std::int64_t gpu = device_of(counter.rank);
+      const std::int64_t metric = metrics_of[static_cast<int>(gpu)]++;
+      const std::string text = fmt::format("{} [{}]", counter.name, giga ? "MB/s" : counter.unit);
+      info.add(
+          {gpu, std::int64_t{0}, std::string_view("fusescope"), metric, std::string_view(text)});
+      for (std::size_t i = 0; i < counter.time_ns.size(); ++i) {
+        rows.add({counter.time_ns[i] - origin_, gpu, metric,
+                  std::int64_t{std::llround(counter.value[i] * (giga ? 1e3 : 1))}});
+      }
     }
   }
 

@@ -24,6 +24,7 @@ class SqliteImage {
   SqliteImage(const SqliteImage&) = delete;
   SqliteImage& operator=(const SqliteImage&) = delete;
 
+  void run(const char* statements);
   std::string bytes();
 
   // Inserts into some columns of a table; the others are NULL.
@@ -42,7 +43,6 @@ class SqliteImage {
 
  private:
   void insist(int result, int wanted);
-  void run(const char* statements);
 
   sqlite3* handle_ = nullptr;
 };

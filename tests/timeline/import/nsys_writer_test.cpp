@@ -1,6 +1,8 @@
 // Timelines as Nsight Systems exports: read back by our own reader, and by public tools where they are
 // installed.
 
+#include <sqlite3.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -92,6 +94,41 @@ TEST(NsysWriter, NobodyTakesASimulationForAMeasurement) {
   trace = read_back(timeline);
   EXPECT_FALSE(trace.simulated);
   EXPECT_EQ(trace.device_name, "sketch (measured)");
+}
+
+// Our own reader has no use for metrics: SQLite itself is asked, as public readers do, by GPU and name.
+TEST(NsysWriter, CountersAreMetricsOfTheirGpu) {
+  Timeline timeline = tiny_layer();
+  timeline.counters = {{"NVLink sent", "GB/s", 1, {1'000, 2'000}, {123.4567, 0}},
+                       {"tensor pipe active", "%", 1, {1'000}, {61.5}}};
+  int device = -1;
+  for (const Track& track : timeline.tracks) {
+    device = track.rank == 1 ? track.device : device;
+  }
+  std::string bytes = written(timeline);
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open(":memory:", &handle), SQLITE_OK);
+  const auto size = static_cast<sqlite3_int64>(bytes.size());
+  ASSERT_EQ(sqlite3_deserialize(handle, "main", reinterpret_cast<unsigned char*>(bytes.data()),
+                                size, size, SQLITE_DESERIALIZE_READONLY),
+            SQLITE_OK);
+  std::vector<std::string> rows;
+  const int result = sqlite3_exec(
+      handle,
+      "SELECT (typeId & 4294967295) || ' ' || metricName || ' ' || timestamp || ' ' || value FROM "
+      "GPU_METRICS JOIN TARGET_INFO_GPU_METRICS USING (typeId, metricId) ORDER BY metricId, "
+      "timestamp",
+      [](void* into, int, char** values, char**) {
+        static_cast<std::vector<std::string>*>(into)->emplace_back(values[0]);
+        return 0;
+      },
+      &rows, nullptr);
+  sqlite3_close(handle);
+  ASSERT_EQ(result, SQLITE_OK);
+  const std::string gpu = std::to_string(device);
+  EXPECT_EQ(rows, (std::vector<std::string>{gpu + " NVLink sent [MB/s] 1000 123457",
+                                            gpu + " NVLink sent [MB/s] 2000 0",
+                                            gpu + " tensor pipe active [%] 1000 62"}));
 }
 
 TEST(NsysWriter, TheSameTimelineGivesTheSameBytes) {
