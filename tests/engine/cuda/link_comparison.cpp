@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -19,6 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr double kAgreement = 0.1;
+constexpr double kAtTheirTime = 0.99;
 constexpr std::size_t kCopyBytes = std::size_t{64} << 20;
 
 // The four ways of payload, and what each is called in print.
@@ -43,6 +45,37 @@ double pushed_bytes(const Shape& shape) {
   constexpr double kFlags = 4 * sizeof(std::uint64_t);
   const double ids = 8.0 * shape.tokens_per_rank * shape.topk;
   return pulled_bytes(shape) + (shape.ranks - 1) * (ids + kFlags);
+}
+
+// Of what the counter of reads shows, the part within [first pull from elsewhere, last such pull's landing]
+// of the rank, a sample wider on both sides.
+double share_at_its_time(const timeline::Timeline& timeline, int rank, const Shape& shape) {
+  const std::size_t metric = timeline::pm_metric("nvlrx__bytes_packet_response_data_user.sum");
+  const std::string_view name = timeline::pm_metrics()[metric].name;
+  const auto counter = std::find_if(
+      timeline.counters.begin(), timeline.counters.end(),
+      [&](const timeline::Counter& one) { return one.rank == rank && one.name == name; });
+  if (counter == timeline.counters.end() || counter->time_ns.size() < 2) {
+    return 0;
+  }
+  const std::int64_t sample_ns = counter->time_ns[1] - counter->time_ns[0];
+  std::int64_t begin_ns = INT64_MAX;
+  std::int64_t end_ns = INT64_MIN;
+  for (const timeline::Event& event : timeline.events) {
+    if (event.kind == timeline::Kind::pull && timeline.tracks[event.track].rank == rank &&
+        event.token / shape.tokens_per_rank != rank) {
+      begin_ns = std::min(begin_ns, event.begin_ns - sample_ns);
+      end_ns = std::max(end_ns, event.end_ns + sample_ns);
+    }
+  }
+  double all = 0;
+  double within = 0;
+  for (std::size_t i = 0; i < counter->time_ns.size(); ++i) {
+    all += counter->value[i];
+    within +=
+        counter->time_ns[i] >= begin_ns && counter->time_ns[i] < end_ns ? counter->value[i] : 0;
+  }
+  return all > 0 ? within / all : 0;
 }
 
 // A wall on the device's own clock, for link_bytes.
@@ -106,7 +139,9 @@ Json compare_links(const RecordedTimeline& recorded, const Shape& shape, std::si
   for (const DeviceLinkBytes& link : recorded.link_bytes) {
     Json row = {{"gpu", link.device},
                 {"wire_sent", link.bytes.sent},
-                {"wire_received", link.bytes.received}};
+                {"wire_received", link.bytes.received},
+                {"pulls_at_their_time",
+                 share_at_its_time(recorded.timeline, static_cast<int>(rows.size()), shape)}};
     for (const Way& way : kWays) {
       const bool pull = way.key == "read" || way.key == "served";
       const double scheduled = pull ? pulled_bytes(shape) : pushed_bytes(shape);
@@ -121,6 +156,9 @@ Json compare_links(const RecordedTimeline& recorded, const Shape& shape, std::si
 
 bool links_agree(const Json& links) {
   for (const Json& link : links) {
+    if (link["pulls_at_their_time"].get<double>() < kAtTheirTime) {
+      return false;
+    }
     for (const Way& way : kWays) {
       if (std::abs(link[std::string(way.key)]["ratio"].get<double>() - 1) > kAgreement) {
         return false;
@@ -138,9 +176,11 @@ std::string describe_link(const Json& link) {
     text += fmt::format("{} {} {:.3f} ({:.2f} MB)", &way == kWays.data() ? "" : ",", way.words,
                         bytes["ratio"].get<double>(), bytes["counted"].get<double>() / 1e6);
   }
-  return text + fmt::format("; on the wire {:.2f} MB sent, {:.2f} MB received",
-                            link["wire_sent"].get<double>() / 1e6,
-                            link["wire_received"].get<double>() / 1e6);
+  return text +
+         fmt::format(
+             "; {:.1f}% of the pulls at their time; on the wire {:.2f} MB sent, {:.2f} MB received",
+             100 * link["pulls_at_their_time"].get<double>(), link["wire_sent"].get<double>() / 1e6,
+             link["wire_received"].get<double>() / 1e6);
 }
 
 Json count_plain_copies(const std::vector<Device>& devices) {

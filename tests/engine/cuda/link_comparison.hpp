@@ -13,11 +13,13 @@
 
 namespace fusescope::engine::cuda {
 
-// One entry per GPU: payload scheduled and counted by what carried it, and all bytes of the wire. Empty where
-// ranks share a GPU: what they move between them is on no link.
+// One entry per GPU: payload scheduled and counted by what carried it, all bytes of the wire, and how much of
+// what the counters say was pulled from others lies where the blocks recorded their pulls from others, give
+// or take a sample: whether samples and records are on one clock. Empty where ranks share a GPU: what they
+// move between them is on no link.
 nlohmann::json compare_links(const RecordedTimeline& recorded, const Shape& shape,
                              std::size_t devices);
-// Within 10%, every way of every GPU.
+// Within 10%, every way of every GPU, and 99% of the pulls at their time.
 bool links_agree(const nlohmann::json& links);
 std::string describe_link(const nlohmann::json& link);
 
