@@ -10,10 +10,6 @@ __global__ void wait_for_residency_kernel(const __grid_constant__ GemmCombinePus
 
 }  // namespace
 
-long long job_bytes(int hidden) {
-  return kJobGroups * (kJobBuffers * 2LL * hidden + static_cast<long long>(sizeof(std::int32_t)));
-}
-
 void launch_gemm_combine_push(const GemmCombinePushArgs& args, const GemmVariant& variant,
                               int blocks, cudaStream_t stream) {
   const int index = variant_index(variant);

@@ -33,15 +33,13 @@ struct AbortGate {
   __device__ bool wait(int) const { return !stopped; }
 };
 
-// Layout: kJobBuffers rows per warpgroup, then one word per warpgroup.
 template <class Records>
-__device__ inline void run_jobs(const GemmCombinePushArgs& args, unsigned char* smem) {
+__device__ inline void run_jobs(const GemmCombinePushArgs& args, unsigned char* smem,
+                                int bytes_for_group) {
   const int block = static_cast<int>(blockIdx.x);
   const bool joins = block < args.compute_blocks;
   const int group = static_cast<int>(threadIdx.x) / kJobThreads;
-  const std::uint32_t group_bytes = kJobBuffers * args.layer.row_bytes();
-  auto* mailboxes = reinterpret_cast<std::int32_t*>(smem + kJobGroups * group_bytes);
-  JobRunner<Records>(args.layer, args.combine, smem + group * group_bytes, mailboxes + group,
+  JobRunner<Records>(args.layer, args.combine, smem + group * bytes_for_group,
                      kFirstJobBarrier + group,
                      {joins ? Family::combine_joined : Family::combine_jobs,
                       joins ? block : block - args.compute_blocks, group})
@@ -68,11 +66,13 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
                                        args.compute_blocks);
     if (!args.runs_jobs || !args.all_hands)
       return;
-    // Orders the GEMM's last uses of shared memory, the copy engine's included, before the jobs' rows.
+    // Orders the GEMM's last uses of shared memory, generic ones and the copy engine's, before the bulk
+    // copies of the jobs' pieces: the proxy fence here, in each thread that wrote, then the barrier.
+    ptx::fence_proxy_async(ptx::space_shared);
     __barrier_sync_count(kJoinBarrier, kGemmThreads);
   }
   if (args.runs_jobs)
-    run_jobs<Records>(args, smem);
+    run_jobs<Records>(args, smem, bytes_for_job_group(kGemmVariants[Index]));
 }
 
 }  // namespace fusescope::kernels

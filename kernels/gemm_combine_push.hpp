@@ -18,9 +18,19 @@
 
 namespace fusescope::kernels {
 
+// Warpgroups of a block, which run jobs independently of each other.
+inline constexpr int kJobGroups = 3;
+
+// What of a job's rows a warpgroup has fetched ahead.
+struct JobRing {
+  std::int32_t piece_units = 128;  // columns of a piece, in units of eight
+  std::int32_t pieces = 0;
+};
+
 struct CombineArgs {
   std::uint32_t done_at = 0;  // finished tiles after which a row block is ready
   std::int32_t watermark_chunks = 1;
+  JobRing ring;
 };
 
 struct GemmCombinePushArgs {
@@ -33,11 +43,41 @@ struct GemmCombinePushArgs {
   bool announces_residency = false;  // block per job: count the GEMM's blocks as they start
 };
 
-// Warpgroups of a block, which run jobs independently of each other.
-inline constexpr int kJobGroups = 3;
+// --- shared memory of one warpgroup that runs jobs (job_memory.cuh) [bytes] ----------------------
 
-// Shared memory that a block needs to run jobs. [bytes]
-long long job_bytes(int hidden);
+inline constexpr int kJobRows = 2;  // row buffers: one is summed while the other is being pushed
+inline constexpr int kMaxPieces = 8;
+inline constexpr int kJobControlBytes = 256;
+
+// The columns of K rows, and K weights.
+constexpr long long piece_bytes(int topk, int piece_units) {
+  return (topk * (16LL * piece_units + 4) + 15) / 16 * 16;
+}
+constexpr long long job_group_bytes(int hidden, int topk, const JobRing& ring) {
+  return kJobRows * 2LL * hidden + ring.pieces * piece_bytes(topk, ring.piece_units) +
+         kJobControlBytes;
+}
+// The widest pieces of which two can be in `bytes`, so that one is fetched while another is summed, and as
+// many of them as there can be. No pieces: the jobs do not fit.
+constexpr JobRing widest_job_ring(int hidden, int topk, long long bytes) {
+  int widest = 128;
+  while (widest >= 16 && widest * 8 >= 2 * hidden)
+    widest /= 2;  // a row has no more
+  JobRing ring;
+  for (int units = widest; units >= 8 && ring.pieces < 2; units /= 2) {
+    ring = {units, 0};
+    while (ring.pieces < kMaxPieces &&
+           job_group_bytes(hidden, topk, {units, ring.pieces + 1}) <= bytes)
+      ++ring.pieces;
+  }
+  return ring;
+}
+
+// What a block of this variant leaves to each of its warpgroups. The control area behind the ring and
+// the staged chunks stays the GEMM's.
+constexpr int bytes_for_job_group(const GemmVariant& v) {
+  return (ring_bytes(v) + staged_bytes()) / kJobGroups / 128 * 128;
+}
 
 // Throws CudaError or std::invalid_argument when the blocks cannot all be resident.
 void launch_gemm_combine_push(const GemmCombinePushArgs& args, const GemmVariant& variant,

@@ -14,13 +14,11 @@ template <int Index, class Records>
 void launch_gemm_combine_push_variant(const GemmCombinePushArgs& args, int blocks,
                                       cudaStream_t stream) {
   constexpr GemmVariant V = kGemmVariants[Index];
-  // Jobs of compute blocks reuse the ring and the staging chunks; the control area behind them stays.
-  constexpr int kReusable = ring_bytes(V) + staged_bytes();
-  if (args.runs_jobs && job_bytes(args.layer.hidden) > kReusable) {
-    throw std::invalid_argument(
-        "gemm_combine_push: hidden size " + std::to_string(args.layer.hidden) + " needs " +
-        std::to_string(job_bytes(args.layer.hidden)) +
-        " bytes of shared memory for jobs, the GEMM leaves " + std::to_string(kReusable));
+  const JobRing& ring = args.combine.ring;
+  if (args.runs_jobs && (ring.pieces < 1 || job_group_bytes(args.layer.hidden, args.layer.topk,
+                                                            ring) > bytes_for_job_group(V))) {
+    throw std::invalid_argument("gemm_combine_push: the jobs' ring does not fit what the GEMM's " +
+                                to_string(V) + " leaves of shared memory");
   }
   launch_cooperative(gemm_combine_push_kernel<Index, Records>, "gemm_combine_push", args, blocks,
                      kGemmThreads, shared_bytes(V), stream);
@@ -52,17 +50,17 @@ inline constexpr auto kGemmCombinePushLaunchers = gemm_combine_push_launchers<Re
 template <class Records>
 __global__ void __launch_bounds__(kJobThreads, Records::kOn ? 3 : 0)
     block_per_job_kernel(const __grid_constant__ GemmCombinePushArgs args) {
-  extern __shared__ __align__(128) unsigned char row[];
-  __shared__ std::int32_t mailbox;
+  extern __shared__ __align__(128) unsigned char smem[];
   const int job = static_cast<int>(blockIdx.x);
-  JobRunner<Records>(args.layer, args.combine, row, &mailbox, kFirstJobBarrier,
+  JobRunner<Records>(args.layer, args.combine, smem, kFirstJobBarrier,
                      {Family::combine_jobs, job, 0})
-      .run_one(job_token(args.layer, job));
+      .run_one(job);
 }
 
 template <class Records>
 void launch_block_per_job_form(const GemmCombinePushArgs& args, cudaStream_t branch) {
-  const int bytes = 2 * args.layer.hidden;  // one job, one buffer
+  const auto bytes =
+      static_cast<int>(job_group_bytes(args.layer.hidden, args.layer.topk, args.combine.ring));
   FUSESCOPE_CUDA(cudaFuncSetAttribute(block_per_job_kernel<Records>,
                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   block_per_job_kernel<Records><<<args.layer.tokens, kJobThreads, bytes, branch>>>(args);

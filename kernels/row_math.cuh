@@ -77,9 +77,19 @@ __device__ inline void add_hits(const LayerArgs& layer, const Hits& hits, int un
   }
 }
 
+// One unit of a token's combined row from hits in shared memory, `stride` units apart: the same sum, in
+// the same order, as combine_row's.
+__device__ inline uint4 sum_hits(const uint4* first, int stride, const float* weights, int hits) {
+  float sum[8] = {};
+#pragma unroll 8
+  for (int k = 0; k < hits; ++k)
+    accumulate(sum, weights[k], first[k * stride]);
+  return round_to_bf16(sum);
+}
+
 // A token's combined row: the weighted sum of its K partial rows, fp32, in the order of k; by
-// `threads` threads, of which this is number `thread`. Fused and serial layer both call it: the order
-// of this sum is fixed here alone.
+// `threads` threads, of which this is number `thread`. The serial layer's: outputs of fused and serial
+// layers are bitwise equal because the order of the sum is fixed in this file.
 __device__ inline void combine_row(const LayerArgs& layer, int token, int thread, int threads,
                                    uint4* row) {
   const Hits head = load_hits(layer, token, 0);

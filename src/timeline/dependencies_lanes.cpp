@@ -57,6 +57,7 @@ void Dependencies::join_lanes() {
 void Dependencies::join_block(const std::vector<std::uint32_t>& tracks) {
   std::map<std::pair<int, int>, EventId> mainloops;
   std::map<int, EventId> sums;
+  std::map<int, EventId> fronts;  // by token: what its warpgroup's front did last for it
   for (const std::uint32_t track : tracks) {
     for (EventId id = track_events_[track].first; id < track_events_[track].last; ++id) {
       const Event& what = event(id);
@@ -64,6 +65,8 @@ void Dependencies::join_block(const std::vector<std::uint32_t>& tracks) {
         mainloops[{what.row_block, what.index}] = id;
       } else if (what.kind == Kind::sum) {
         sums[what.token] = id;
+      } else if (what.kind == Kind::claim || what.kind == Kind::ready_wait) {
+        fronts[what.token] = id;  // the claim comes first
       }
     }
   }
@@ -74,6 +77,9 @@ void Dependencies::join_block(const std::vector<std::uint32_t>& tracks) {
       if (what.kind == Kind::epilogue) {
         const auto found = mainloops.find({what.row_block, what.index});
         follow(id, found == mainloops.end() ? kNone : found->second);
+      } else if (what.kind == Kind::sum) {
+        const auto found = fronts.find(what.token);
+        follow(id, found == fronts.end() ? kNone : found->second);
       } else if (what.kind == Kind::push) {
         const auto found = sums.find(what.token);
         follow(id, found == sums.end() ? kNone : found->second);

@@ -118,7 +118,11 @@ std::string lane_purpose(const Track& track) {
   }
   if (jobs && track.lane >= kFirstFreeLane) {
     const int lane = track.lane - kFirstFreeLane;
-    return fmt::format("{} of warpgroup {}", lane % kLanesPerJobGroup == 0 ? "jobs" : "pushes",
+    const int of_group = lane % kLanesPerJobGroup;
+    return fmt::format("{} of warpgroup {}",
+                       of_group == 0   ? "claims"
+                       : of_group == 1 ? "sums"
+                                       : "pushes",
                        lane / kLanesPerJobGroup);
   }
   if (track.role == Role::compute && track.lane >= kFirstFreeLane) {

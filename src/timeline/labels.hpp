@@ -38,7 +38,7 @@ const std::vector<std::string_view>& annotation_names();
 
 // "rank 0 (NVIDIA H200, measured)": nobody shall take a simulation for a measurement.
 std::string process_name(const Timeline& timeline, int rank);
-// What a block's lane is for, where that is not plain: "epilogues", "jobs of warpgroup 1"; else "".
+// What a block's lane is for, where that is not plain: "epilogues", "sums of warpgroup 1"; else "".
 std::string lane_purpose(const Track& track);
 // "dispatch_gemm communication block 119", "dispatch_gemm compute block 3 lane 1 (epilogues)", "stream".
 std::string thread_name(const Track& track);

@@ -146,8 +146,8 @@ TEST_F(Tape, PointsInTheWrongOrderMakeNoEvent) {
   tape.write(Family::dispatch_slots, 0, 0, 60, Point::pull_issued, 3);
   tape.write(Family::dispatch_slots, 0, 0, 70, Point::scattered, 3);
   tape.write(Family::dispatch_slots, 0, 0, 80, Point::pull_landed, 77);  // there is no such token
-  tape.write(Family::combine_jobs, 0, kFront, 50, Point::summed, 1);
-  tape.write(Family::combine_jobs, 0, kFront, 60, Point::sum_begin, 1);
+  tape.write(Family::combine_jobs, 0, kSummer, 50, Point::summed, 1);
+  tape.write(Family::combine_jobs, 0, kSummer, 60, Point::sum_begin, 1);
   tape.write(Family::combine_jobs, 0, kPusher, 60, Point::pushed, 1);
   tape.write(Family::combine_jobs, 0, kPusher, 60, Point::gate_end, 1);
   tape.write(Family::reduce, 0, 0, 60, Point::reduce_end, -1, 0);
@@ -227,6 +227,9 @@ class Jobs : public Tape {
     const auto front = [&](std::uint64_t at, Point point, int a) {
       tape.write(family, 0, kFront, at, point, a);
     };
+    const auto summer = [&](std::uint64_t at, Point point, int a) {
+      tape.write(family, 0, kSummer, at, point, a);
+    };
     const auto pusher = [&](std::uint64_t at, Point point, int a, int b = 0) {
       tape.write(family, 0, kPusher, at, point, a, b);
     };
@@ -237,15 +240,17 @@ class Jobs : public Tape {
     front(12'050, Point::ready, 2);
     front(12'050, Point::claim_begin, -1);
     front(12'060, Point::claimed, 1);
-    front(12'060, Point::sum_begin, 2);
-    front(12'100, Point::summed, 2);
+    summer(12'070, Point::fetched, 2);
+    summer(12'070, Point::sum_begin, 2);
+    summer(12'100, Point::summed, 2);
     pusher(12'105, Point::push_issued, 2);
     front(12'105, Point::ready_wait_begin, 0);
     front(12'105, Point::ready, 0);  // at once
     front(12'110, Point::claim_begin, -1);
     front(12'120, Point::claimed, 4);  // none is left
-    front(12'120, Point::sum_begin, 0);
-    front(12'160, Point::summed, 0);
+    summer(12'125, Point::fetched, 0);
+    summer(12'125, Point::sum_begin, 0);
+    summer(12'160, Point::summed, 0);
     pusher(12'165, Point::push_issued, 0);
     pusher(12'170, Point::pushed, 2);
     pusher(12'180, Point::push_counted, 2);
@@ -313,8 +318,9 @@ TEST_F(Jobs, LanesSayWhatTheyAreFor) {
   }
   for (const char* wanted :
        {"gemm_combine_push compute block 0", "gemm_combine_push compute block 0 lane 1 (epilogues)",
-        "gemm_combine_push compute block 0 lane 2 (jobs of warpgroup 0)",
-        "gemm_combine_push compute block 0 lane 3 (pushes of warpgroup 0)"}) {
+        "gemm_combine_push compute block 0 lane 2 (claims of warpgroup 0)",
+        "gemm_combine_push compute block 0 lane 3 (sums of warpgroup 0)",
+        "gemm_combine_push compute block 0 lane 4 (pushes of warpgroup 0)"}) {
     EXPECT_NE(std::find(names.begin(), names.end(), wanted), names.end()) << wanted;
   }
 }
@@ -322,8 +328,9 @@ TEST_F(Jobs, LanesSayWhatTheyAreFor) {
 TEST_F(Jobs, ABlockPerJobIsOneLane) {
   tape.write(Family::combine_jobs, 0, kFront, 12'000, Point::ready_wait_begin, 0);
   tape.write(Family::combine_jobs, 0, kFront, 12'050, Point::ready, 0);
-  tape.write(Family::combine_jobs, 0, kFront, 12'050, Point::sum_begin, 0);
-  tape.write(Family::combine_jobs, 0, kFront, 12'090, Point::summed, 0);
+  tape.write(Family::combine_jobs, 0, kSummer, 12'050, Point::fetched, 0);
+  tape.write(Family::combine_jobs, 0, kSummer, 12'050, Point::sum_begin, 0);
+  tape.write(Family::combine_jobs, 0, kSummer, 12'090, Point::summed, 0);
   tape.write(Family::combine_jobs, 0, kPusher, 12'090, Point::push_issued, 0);
   tape.write(Family::combine_jobs, 0, kPusher, 12'120, Point::pushed, 0);
   tape.write(Family::combine_jobs, 0, kPusher, 12'130, Point::push_counted, 0);
@@ -337,10 +344,33 @@ TEST_F(Jobs, ABlockPerJobIsOneLane) {
   EXPECT_EQ(decoded.of(Kind::elect, Stage::gemm_combine_push).size(), 1U);
 }
 
+TEST_F(Jobs, ASumBeginsWithTheFetchOfItsRows) {
+  write(Family::combine_jobs);
+  const Decoded decoded = decode(tape.read(0));
+  const auto sums = decoded.of(Kind::sum, Stage::gemm_combine_push);
+  ASSERT_EQ(sums.size(), 2U);
+  EXPECT_EQ(sums[0].begin_ns, 12'050) << "its row blocks were ready";
+  EXPECT_EQ(sums[0].end_ns, 12'100);
+  EXPECT_EQ(sums[1].begin_ns, 12'105);
+}
+
+TEST_F(Jobs, ASumThatWaitedForABufferBeginsWhenThereIsOne) {
+  tape.write(Family::combine_jobs, 0, kFront, 12'000, Point::ready_wait_begin, 0);
+  tape.write(Family::combine_jobs, 0, kFront, 12'050, Point::ready, 0);
+  tape.write(Family::combine_jobs, 0, kSummer, 12'060, Point::fetched, 0);
+  tape.write(Family::combine_jobs, 0, kSummer, 12'900, Point::sum_begin, 0);
+  tape.write(Family::combine_jobs, 0, kSummer, 12'950, Point::summed, 0);
+  const Decoded decoded = decode(tape.read(0));
+  const auto sums = decoded.of(Kind::sum, Stage::gemm_combine_push);
+  ASSERT_EQ(sums.size(), 1U);
+  EXPECT_EQ(sums[0].begin_ns, 12'900);
+}
+
 // Both are read after the same barrier, by different warps.
 TEST_F(Jobs, APushDoesNotBeginBeforeItsSumHasEnded) {
-  tape.write(Family::combine_jobs, 0, kFront, 12'050, Point::sum_begin, 0);
-  tape.write(Family::combine_jobs, 0, kFront, 12'090, Point::summed, 0);
+  tape.write(Family::combine_jobs, 0, kSummer, 12'050, Point::fetched, 0);
+  tape.write(Family::combine_jobs, 0, kSummer, 12'050, Point::sum_begin, 0);
+  tape.write(Family::combine_jobs, 0, kSummer, 12'090, Point::summed, 0);
   tape.write(Family::combine_jobs, 0, kPusher, 12'058, Point::push_issued, 0);
   tape.write(Family::combine_jobs, 0, kPusher, 12'120, Point::pushed, 0);
   tape.write(Family::combine_jobs, 0, kPusher, 12'130, Point::push_counted, 0);

@@ -162,7 +162,8 @@ RecordTape take_apart(const Timeline& timeline, int rank, std::uint64_t ahead_ns
         two(jobs, kFront, Point::ready_wait_begin, Point::ready, event.token);
         break;
       case Kind::sum:
-        two(jobs, kFront, Point::sum_begin, Point::summed, event.token);
+        tape.write(jobs, block, kSummer, begin, Point::fetched, event.token);
+        two(jobs, kSummer, Point::sum_begin, Point::summed, event.token);
         break;
       case Kind::push:
         two(jobs, kPusher, Point::push_issued, Point::pushed, event.token);

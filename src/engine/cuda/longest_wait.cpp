@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "engine/cuda/plan.hpp"
+
 namespace fusescope::engine::cuda {
 namespace {
 
 constexpr int kJobGroupsPerBlock = 3;  // warpgroups of a resident block that take jobs on their own
-constexpr int kJobBlocksPerSm = 16;    // at most: threads, for short-lived blocks of one job
+constexpr long long kJobBlocksPerSm = 16;  // at most: threads, for short-lived blocks of one job
 
 long long rounds(long long operations, long long at_once) {
   return (operations + at_once - 1) / std::max(1LL, at_once);
@@ -21,9 +23,11 @@ long long pulls_per_slot(const Shape& shape, const Config& config, const DeviceL
 
 long long jobs_per_runner(const Shape& shape, const Config& config, const DeviceLimits& device) {
   if (config.combine == Combine::block_per_job) {
-    const int fit = device.smem_per_block / std::max(1, 2 * shape.hidden);
-    return rounds(shape.tokens(), static_cast<long long>(config.combine_comm_sms) *
-                                      std::clamp(fit, 1, kJobBlocksPerSm));
+    const long long bytes =
+        kernels::job_group_bytes(shape.hidden, shape.topk, job_ring(shape, config));
+    return rounds(
+        shape.tokens(),
+        config.combine_comm_sms * std::clamp(device.smem_per_block / bytes, 1LL, kJobBlocksPerSm));
   }
   const int blocks = config.all_hands ? device.sms : config.combine_comm_sms;
   return rounds(shape.tokens(), static_cast<long long>(blocks) * kJobGroupsPerBlock);

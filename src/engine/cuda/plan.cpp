@@ -123,6 +123,17 @@ SlotOrder slot_order(const Config& config) {
   return config.study == Study::ideal_order ? SlotOrder::interleave_sources : config.slot_order;
 }
 
+// Three warpgroups share what the GEMM leaves of a block's shared memory; blocks of one job have an SM's, for
+// three of them where three fit.
+kernels::JobRing job_ring(const Shape& shape, const Config& config) {
+  const GemmVariant variant = variant_of(config.tile, Epilogue::kStore);
+  const kernels::JobRing ring =
+      kernels::widest_job_ring(shape.hidden, shape.topk, kernels::bytes_for_job_group(variant));
+  return ring.pieces == 0 && config.combine == Combine::block_per_job
+             ? kernels::widest_job_ring(shape.hidden, shape.topk, kernels::kMaxSharedBytes)
+             : ring;
+}
+
 RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, int sms,
                    const Faults& faults) {
   const RankMemory& m = memory.rank(rank);
@@ -161,6 +172,7 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
   plan.combine.combine.done_at =
       config.study == Study::gates_open ? 0 : static_cast<std::uint32_t>(plan.combine.gemm.n_tiles);
   plan.combine.combine.watermark_chunks = config.watermark_chunks;
+  plan.combine.combine.ring = job_ring(memory.shape(), config);
   plan.combine.compute_blocks = split ? sms - config.combine_comm_sms : sms;
   plan.combine.all_hands = config.all_hands;
   plan.combine.runs_jobs = !alone && !per_job;
@@ -224,12 +236,14 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
     return fmt::format("watermark_chunks {} is more than the {} flags that a plane has",
                        config.watermark_chunks, kernels::kMaxWatermarkChunks);
   }
-  const int reusable = ring_bytes(two) + kernels::staged_bytes();
-  if (config.combine == Combine::dispenser && kernels::job_bytes(shape.hidden) > reusable) {
+  if (job_ring(shape, config).pieces == 0) {
+    const bool per_job = config.combine == Combine::block_per_job;
     return fmt::format(
-        "combine dispenser needs {} bytes of shared memory for jobs at H={}, and the GEMM leaves "
-        "{}",
-        kernels::job_bytes(shape.hidden), shape.hidden, reusable);
+        "combine {} needs {} bytes of shared memory for a job at H={}, K={}, and {} {}",
+        per_job ? "block_per_job" : "dispenser",
+        kernels::job_group_bytes(shape.hidden, shape.topk, {8, 1}), shape.hidden, shape.topk,
+        per_job ? "a block has" : "the GEMM leaves a warpgroup",
+        per_job ? kernels::kMaxSharedBytes : kernels::bytes_for_job_group(two));
   }
   return "";
 }

@@ -45,6 +45,9 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
 // LayerArgs::link_row_time: of a row on one of a GPU's R - 1 equal lines per direction.
 std::uint64_t link_row_time(const Shape& shape, double link_gbps);
 
+// Of the combine jobs; no pieces where they do not fit.
+kernels::JobRing job_ring(const Shape& shape, const Config& config);
+
 // `ideal_order` is the layer with every order at its best.
 SlotOrder slot_order(const Config& config);
 

@@ -1,4 +1,4 @@
-// Jobs of kernel 2: of each warpgroup, what its front and its pusher wrote down.
+// Jobs of kernel 2: of each warpgroup, what its front, its summing warps and its pusher wrote down.
 
 #include <algorithm>
 #include <map>
@@ -40,14 +40,17 @@ class JobGroup {
 
   void decode() {
     decode_front();
+    decode_summer();
     decode_pusher();
   }
 
  private:
   int front() const { return group_ * static_cast<int>(kJobWriters) + static_cast<int>(kFront); }
+  int summer() const { return group_ * static_cast<int>(kJobWriters) + static_cast<int>(kSummer); }
   int pusher() const { return group_ * static_cast<int>(kJobWriters) + static_cast<int>(kPusher); }
-  int job_lane() const { return single_ ? 0 : kFirstFreeLane + kLanesPerJobGroup * group_; }
-  int push_lane() const { return single_ ? 0 : job_lane() + 1 + pushes_ % 2; }
+  int claim_lane() const { return single_ ? 0 : kFirstFreeLane + kLanesPerJobGroup * group_; }
+  int sum_lane() const { return single_ ? 0 : claim_lane() + 1; }
+  int push_lane() const { return single_ ? 0 : claim_lane() + 2 + pushes_ % kPushLanes; }
   int position(int token) const { return positions_[static_cast<std::size_t>(token)]; }
 
   std::optional<int> token_at(int position) const {
@@ -71,7 +74,6 @@ class JobGroup {
       switch (moment.point) {
         case Point::claim_begin:
         case Point::ready_wait_begin:
-        case Point::sum_begin:
           lose(front(), std::exchange(begun, moment));
           continue;
         case Point::claimed:
@@ -81,11 +83,9 @@ class JobGroup {
           }
           break;
         case Point::ready:
-        case Point::summed:
-          if (begun.point ==
-                  (moment.point == Point::ready ? Point::ready_wait_begin : Point::sum_begin) &&
-              begun.a == moment.a && events_.is_token(moment.a)) {
-            add_work(std::exchange(begun, {}), moment);
+          if (begun.point == Point::ready_wait_begin && begun.a == moment.a &&
+              events_.is_token(moment.a)) {
+            add_ready(std::exchange(begun, {}), moment);
             continue;
           }
           break;
@@ -99,19 +99,61 @@ class JobGroup {
 
   void add_claim(const Moment& begin, const Moment& end) {
     if (const auto token = token_at(end.a)) {  // else no job was left
-      add(job_lane(), Kind::claim, begin.ns, end.ns, {.token = *token, .index = end.a});
+      add(claim_lane(), Kind::claim, begin.ns, end.ns, {.token = *token, .index = end.a});
     }
   }
 
-  void add_work(const Moment& begin, const Moment& end) {
-    const bool wait = end.point == Point::ready;
-    if (!wait || end.ns > begin.ns) {
-      add(job_lane(), wait ? Kind::ready_wait : Kind::sum, begin.ns, end.ns,
+  void add_ready(const Moment& begin, const Moment& end) {
+    if (end.ns > begin.ns) {
+      add(claim_lane(), Kind::ready_wait, begin.ns, end.ns,
           {.token = end.a, .index = position(end.a)});
     }
-    if (!wait) {
-      summed_[end.a] = end.ns;
+    ready_[end.a] = end.ns;
+  }
+
+  void decode_summer() {
+    Moment fetched;
+    Moment begun;
+    for (const Moment& moment : events_.moments(family_, block_, summer())) {
+      switch (moment.point) {
+        case Point::fetched:
+          lose(summer(), std::exchange(fetched, moment));
+          continue;
+        case Point::sum_begin:
+          if (fetched.point == Point::fetched && fetched.a == moment.a) {
+            lose(summer(), std::exchange(begun, moment));
+            continue;
+          }
+          break;
+        case Point::summed:
+          if (begun.point == Point::sum_begin && begun.a == moment.a &&
+              events_.is_token(moment.a)) {
+            add_sum(std::exchange(fetched, {}), std::exchange(begun, {}), moment);
+            continue;
+          }
+          break;
+        default:
+          break;
+      }
+      lose(summer(), moment);
     }
+    lose(summer(), fetched);
+    lose(summer(), begun);
+  }
+
+  // A sum includes the fetch of its rows, as far as nothing else was under way: it begins when its row
+  // blocks are ready and the sum before has ended. But where it waited for a buffer at last, it begins
+  // when the pusher gave that back.
+  void add_sum(const Moment& fetched, const Moment& begin, const Moment& end) {
+    constexpr std::int64_t kAtOnce = 100;  // [ns] three steps of the timer
+    std::int64_t from = begin.ns;
+    const auto ready = ready_.find(end.a);
+    if (ready != ready_.end() && begin.ns - fetched.ns <= kAtOnce) {
+      from = std::min(begin.ns, std::max(ready->second, last_summed_));
+    }
+    add(sum_lane(), Kind::sum, from, end.ns, {.token = end.a, .index = position(end.a)});
+    summed_[end.a] = end.ns;
+    last_summed_ = end.ns;
   }
 
   // The pusher goes on when all threads have summed, and may look at its clock before the front does.
@@ -182,7 +224,9 @@ class JobGroup {
   int group_;
   bool single_;
   int pushes_ = 0;
+  std::map<int, std::int64_t> ready_;   // by token: when its row blocks were
   std::map<int, std::int64_t> summed_;  // by token: when its sum ended
+  std::int64_t last_summed_ = 0;
 };
 
 }  // namespace

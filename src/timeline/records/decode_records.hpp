@@ -6,16 +6,19 @@
 //   kernel 1, communication role   one per token slot: pull, scatter, arrive
 //   compute role, lane 0           gate_wait, mainloop; epilogue too where it does not overlap the next tile
 //                 lane 1           epilogue, where tiles are stored under the next tile's mainloop
-//   kernel 2, lane 2 + 3g          warpgroup g's jobs: claim, ready_wait, sum
-//             lane 2 + 3g + 1, 2   its pushes, in turns: push, elect, watermark
+//   kernel 2, lane 2 + 4g          warpgroup g's front: claim, ready_wait
+//             lane 2 + 4g + 1      its sums
+//             lane 2 + 4g + 2, 3   its pushes, in turns: push, elect, watermark
 //   block per job, lane 0          ready_wait, sum, push, elect, watermark
 //   kernel 1 without communication blocks: the slots of compute blocks are lanes 2 and up
 //   final reduce                   reduce_wait, reduce
 //
-// Three things are not copied from the records as they stand. A gate's wait begins when the block has no
+// Four things are not copied from the records as they stand. A gate's wait begins when the block has no
 // tile left to compute: its producer asks for rows long before they are needed. A mainloop begins when the
 // gate is open and the tile before is done, so that the fill of its first stage is its own. A block of the
-// final reduce waits for all senders at once: the wait is cut where one after the other is seen.
+// final reduce waits for all senders at once: the wait is cut where one after the other is seen. A sum begins
+// when its row blocks are ready and the sum before has ended, so that the fetch of its first rows is its own,
+// unless it waited longest for a row buffer: then it begins when there is one.
 
 #include <cstdint>
 #include <span>
@@ -31,7 +34,8 @@ namespace fusescope::timeline {
 inline constexpr int kTileLane = 0;
 inline constexpr int kEpilogueLane = 1;
 inline constexpr int kFirstFreeLane = 2;
-inline constexpr int kLanesPerJobGroup = 3;
+inline constexpr int kPushLanes = 2;  // as many pushes of a warpgroup overlap
+inline constexpr int kLanesPerJobGroup = 2 + kPushLanes;
 
 // One rank's buffers, read back after the iteration.
 struct RankRecords {

@@ -33,13 +33,14 @@ enum class Point : std::uint8_t {
   epilogue_end,    // [row block] consumer: the last chunk is staged in shared memory
   stored,          // [row block] storer: the tile is in global memory; kernel 2: counter raised
 
-  // Kernel 2, a warpgroup that runs jobs: the front's writer, then the pusher's.
+  // Kernel 2, a warpgroup that runs jobs: the front's writer, the summing warps', the pusher's.
   claim_begin,       // before the dispenser is asked
   claimed,           // [position in job order] what it said; not below R*T: no jobs are left
   ready_wait_begin,  // [token] before the first poll of its row blocks
   ready,             // [token] all K row blocks are complete
-  sum_begin,         // [token]
-  summed,            // [token] the row is in shared memory, in all threads
+  fetched,           // [token] the first piece of its rows is in shared memory
+  sum_begin,         // [token] there is a buffer for the sum, too
+  summed,            // [token] the row is in shared memory, this thread's part of it
   push_issued,       // [token] before the bulk store is issued
   pushed,            // [token] complete at the receiver
   push_counted,      // [token]
@@ -76,7 +77,7 @@ enum class Family : std::uint8_t {
 inline constexpr int kFamilies = static_cast<int>(Family::reduce) + 1;
 
 enum TileWriter : std::uint32_t { kProducer, kConsumer, kStorer0, kStorer1, kTileWriters };
-enum JobWriter : std::uint32_t { kFront, kPusher, kJobWriters };
+enum JobWriter : std::uint32_t { kFront, kSummer, kPusher, kJobWriters };
 
 // Begin and end of a kernel or a group of kernels: the smallest begin and the largest end over its
 // blocks, by atomicMin and atomicMax. A begin that nothing stamps is the end of the phase before.
@@ -104,7 +105,7 @@ struct FamilyLayout {
   std::uint64_t first_record = 0;
   std::uint32_t first_writer = 0;       // in the array of dropped counts
   std::uint32_t blocks = 0;             // 0 = nothing of this family is recorded
-  std::uint32_t writers_per_block = 0;  // combine_*: 2 per warpgroup
+  std::uint32_t writers_per_block = 0;  // combine_*: kJobWriters per warpgroup
   std::uint32_t capacity = 0;           // records per writer
 };
 

@@ -9,9 +9,9 @@ int share(int work, int workers) {
   return workers <= 0 ? 0 : (work + workers - 1) / workers;
 }
 
-constexpr int kTilePoints = 3;    // of the busiest writer of a tile, the consumer
-constexpr int kSlotPoints = 4;    // of a token in its slot
-constexpr int kJobPoints = 6;     // of the busiest writer of a job, the front
+constexpr int kTilePoints = 3;  // of the busiest writer of a tile, the consumer
+constexpr int kSlotPoints = 4;  // of a token in its slot
+constexpr int kJobPoints = 5;   // of the busiest writer of a job, a pusher that raises a watermark
 constexpr int kReducePoints = 4;  // of a chunk, for the block's first writer
 constexpr int kLastClaim = 2;     // the claim that finds no job left
 constexpr int kJobFloor = 64;     // jobs that even the smallest share has room for
@@ -54,7 +54,6 @@ RecordLayout lay_out_records(const RecordedWork& work) {
               kTilePoints * share(work.row_blocks * work.n_tiles_2, work.combine_compute_blocks));
 
   const int alone = work.combine_job_blocks * work.job_groups_per_block;
-  // A job raises at most one watermark: two points more of the pusher, whose job has three.
   planner.add(Family::combine_jobs, work.combine_job_blocks,
               work.job_groups_per_block * static_cast<int>(kJobWriters),
               work.block_per_job ? kJobPoints : jobs_capacity(work.tokens, alone, kUnevenAlone));

@@ -136,8 +136,8 @@ class Written {
 
   // A push writes its rows' chunks' watermarks where its last row ends one.
   void write_push(Tape& tape, int pusher, std::uint64_t now, int number, int token) const {
-    const auto front = static_cast<std::uint32_t>(pusher * 2) + timeline::kFront;
-    const auto back = static_cast<std::uint32_t>(pusher * 2) + timeline::kPusher;
+    const auto front = static_cast<std::uint32_t>(pusher) * timeline::kJobWriters + timeline::kFront;
+    const auto back = static_cast<std::uint32_t>(pusher) * timeline::kJobWriters + timeline::kPusher;
     const auto at = [&](std::uint32_t writer, std::uint64_t after, Point point, int a, int b = 0) {
       tape.write(Family::combine_jobs, 0, writer, now + after, point, a, b);
     };
