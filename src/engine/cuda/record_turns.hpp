@@ -19,8 +19,8 @@ struct Recorded {
   double wall_us = 0;
   std::array<double, 2> clock_mhz{};
   std::vector<RankTape> tapes;  // by rank; empty where this iteration cannot be the chosen one
-  std::vector<timeline::PmSamples> counters;  // by device in use, where they are sampled ...
-  std::string why_no_counters;                // ... and were asked for, but could not be
+  std::vector<DeviceCounters> counters;  // by device in use, where they are sampled ...
+  std::string why_no_counters;           // ... and were asked for, but could not be
 };
 
 struct Turns {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -107,13 +108,18 @@ void add_counters(LayerRunner& runner, const Recorded& chosen,
     while (runner.memory().rank(rank).device != device) {
       ++rank;
     }
-    const timeline::PmSamples& samples = chosen.counters[i];
+    const auto& [samples, of_copy] = chosen.counters[i];
     const std::int64_t origin = result.report.origin_ns;
     add_pm_counters(samples, rank, clocks.devices[i], origin, result.timeline);
     result.link_bytes.push_back(
-        {device, link_bytes(samples, clocks.devices[i], origin, result.timeline)});
+        {device, link_bytes(samples, clocks.devices[i], origin, result.timeline), of_copy});
     said += fmt::format("; samples of GPU {} moved by {:+.1f} us, then known to +-{:.1f} us",
                         device, samples.shift_ns / 1e3, samples.bound_ns / 1e3);
+    constexpr double kSeesAll = 0.02;
+    if (of_copy.written > 0 && std::abs(of_copy.written - 1) > kSeesAll) {
+      said += fmt::format(" (its link counters see {:.1f}% of a copy of known size)",
+                          100 * of_copy.written);
+    }
   }
 }
 

@@ -20,10 +20,12 @@ struct RecorderOptions {
   bool counters = false;    // sample the GPUs' own counters beside the iterations that are recorded
 };
 
-// What a device moved over its links during the wall, by its own counters.
+// What a device moved over its links during the wall, by its own counters, and what these see of a copy of
+// known size (DeviceCounters::of_copy).
 struct DeviceLinkBytes {
   int device = 0;
   timeline::LinkBytes bytes;
+  timeline::LinkBytes of_copy;
 };
 
 struct RecordedTimeline {

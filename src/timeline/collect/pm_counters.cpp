@@ -10,8 +10,9 @@ namespace {
 struct Window {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  bool overlaps(const Timeline& timeline) const {
-    return end_ns > begin_ns && begin_ns < timeline.end_ns && end_ns > timeline.begin_ns;
+  // How much of it lies within another. [ns]
+  std::int64_t within(const Window& other) const {
+    return std::min(end_ns, other.end_ns) - std::max(begin_ns, other.begin_ns);
   }
 };
 
@@ -24,6 +25,33 @@ double value_of(const PmSample& sample, std::size_t metric) {
   return metric < sample.values.size() ? sample.values[metric] : 0;
 }
 
+// `window_of_sample`: on the clock of `wall`.
+template <class WindowOf>
+LinkBytes sum_link_bytes(const PmSamples& samples, const Window& wall, WindowOf window_of_sample) {
+  LinkBytes bytes;
+  const std::array<std::pair<std::size_t, double*>, 6> sums = {{
+      {pm_metric("nvltx__bytes.sum"), &bytes.sent},
+      {pm_metric("nvlrx__bytes.sum"), &bytes.received},
+      {pm_metric("nvltx__bytes_packet_request_data_user.sum"), &bytes.written},
+      {pm_metric("nvltx__bytes_packet_response_data_user.sum"), &bytes.served},
+      {pm_metric("nvlrx__bytes_packet_request_data_user.sum"), &bytes.written_here},
+      {pm_metric("nvlrx__bytes_packet_response_data_user.sum"), &bytes.read},
+  }};
+  for (const PmSample& sample : samples.samples) {
+    const Window window = window_of_sample(sample);
+    const std::int64_t inside = window.within(wall);
+    if (inside <= 0) {
+      continue;
+    }
+    const double part =
+        static_cast<double>(inside) / static_cast<double>(window.end_ns - window.begin_ns);
+    for (const auto& [metric, sum] : sums) {
+      *sum += part * value_of(sample, metric);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void add_pm_counters(const PmSamples& samples, int rank, const ClockLine& clock,
@@ -33,7 +61,7 @@ void add_pm_counters(const PmSamples& samples, int rank, const ClockLine& clock,
     Counter counter{what.name, what.unit, rank, {}, {}};
     for (const PmSample& sample : samples.samples) {
       const Window window = window_of(sample, clock, origin_ns);
-      if (!window.overlaps(timeline)) {
+      if (window.within({timeline.begin_ns, timeline.end_ns}) <= 0) {
         continue;
       }
       // A counter's value holds from its time on.
@@ -51,29 +79,18 @@ void add_pm_counters(const PmSamples& samples, int rank, const ClockLine& clock,
 
 LinkBytes link_bytes(const PmSamples& samples, const ClockLine& clock, std::int64_t origin_ns,
                      const Timeline& timeline) {
-  LinkBytes bytes;
-  const std::array<std::pair<std::size_t, double*>, 6> sums = {{
-      {pm_metric("nvltx__bytes.sum"), &bytes.sent},
-      {pm_metric("nvlrx__bytes.sum"), &bytes.received},
-      {pm_metric("nvltx__bytes_packet_request_data_user.sum"), &bytes.written},
-      {pm_metric("nvltx__bytes_packet_response_data_user.sum"), &bytes.served},
-      {pm_metric("nvlrx__bytes_packet_request_data_user.sum"), &bytes.written_here},
-      {pm_metric("nvlrx__bytes_packet_response_data_user.sum"), &bytes.read},
-  }};
-  for (const PmSample& sample : samples.samples) {
-    const Window window = window_of(sample, clock, origin_ns);
-    if (!window.overlaps(timeline)) {
-      continue;
-    }
-    const std::int64_t inside =
-        std::min(window.end_ns, timeline.end_ns) - std::max(window.begin_ns, timeline.begin_ns);
-    const double part =
-        static_cast<double>(inside) / static_cast<double>(window.end_ns - window.begin_ns);
-    for (const auto& [metric, sum] : sums) {
-      *sum += part * value_of(sample, metric);
-    }
-  }
-  return bytes;
+  return sum_link_bytes(samples, {timeline.begin_ns, timeline.end_ns}, [&](const PmSample& sample) {
+    return window_of(sample, clock, origin_ns);
+  });
+}
+
+LinkBytes link_bytes(const PmSamples& samples, const ClockSpan& span) {
+  const auto from_begin = [&](std::uint64_t ns) {
+    return static_cast<std::int64_t>(ns - span.begin_ns);
+  };
+  return sum_link_bytes(samples, {0, from_begin(span.end_ns)}, [&](const PmSample& sample) {
+    return Window{from_begin(sample.begin_ns), from_begin(sample.end_ns)};
+  });
 }
 
 }  // namespace fusescope::timeline

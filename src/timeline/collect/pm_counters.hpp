@@ -27,5 +27,7 @@ struct LinkBytes {
 };
 LinkBytes link_bytes(const PmSamples& samples, const ClockLine& clock, std::int64_t origin_ns,
                      const Timeline& timeline);
+// The same within a stretch of the device's own clock.
+LinkBytes link_bytes(const PmSamples& samples, const ClockSpan& span);
 
 }  // namespace fusescope::timeline

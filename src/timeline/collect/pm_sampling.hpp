@@ -14,7 +14,7 @@
 //   the other GPUs' clearing. With that a start takes 0.5 ms, a stop 1.7 ms.
 // - What does not fit into the image is lost at the next decoding: it must hold a whole session.
 // - The first sample of a session begins where the last session ended.
-// - Samples carry times of the GPU's timer, but begin up to 0.35 ms before what they count: by an amount that
+// - Samples carry times of the GPU's timer, but begin up to 0.4 ms before what they count: by an amount that
 //   holds through a session and is another in the next. pm_alignment.hpp finds it.
 
 #include <cstddef>

@@ -208,12 +208,6 @@ int run(const Options& options) {
     file["cupti"] = cupti ? "in use" : why_not;
     fmt::print("CUPTI: {}\n", file["cupti"].get<std::string>());
   }
-  if (options.counters) {
-    file["plain_copies"] = count_plain_copies(devices);
-    for (const Json& copy : file["plain_copies"]) {
-      fmt::print("{}\n", describe_plain_copy(copy));
-    }
-  }
   bool fine = true;
   for (const std::string& shape : options.shapes) {
     const Json row = record_shape(options, devices, shape, cupti.get());

@@ -1,6 +1,5 @@
 #include "engine/cuda/link_comparison.hpp"
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/error.hpp"
-#include "engine/cuda/counter_sampling.hpp"
-#include "kernels/clock_ping.hpp"
-#include "kernels/cuda_check.hpp"
+#include "timeline/collect/pm_sampling.hpp"
 
 namespace fusescope::engine::cuda {
 namespace {
@@ -21,7 +17,6 @@ using Json = nlohmann::json;
 
 constexpr double kAgreement = 0.1;
 constexpr double kAtTheirTime = 0.99;
-constexpr std::size_t kCopyBytes = std::size_t{64} << 20;
 
 // The four ways of payload, and what each is called in print.
 struct Way {
@@ -78,57 +73,6 @@ double share_at_its_time(const timeline::Timeline& timeline, int rank, const Sha
   return all > 0 ? within / all : 0;
 }
 
-// A wall on the device's own clock, for link_bytes.
-timeline::Timeline wall(std::uint64_t length_ns) {
-  timeline::Timeline timeline;
-  timeline.wiring.ranks = 1;
-  timeline.end_ns = static_cast<std::int64_t>(length_ns);
-  return timeline;
-}
-
-// A copy between two devices' buffers, and when it was on the sender's clock.
-struct Copy {
-  std::size_t from = 0;
-  std::size_t to = 0;
-  timeline::ClockSpan span;
-};
-
-class PlainCopies {
- public:
-  explicit PlainCopies(const std::vector<Device>& devices) : devices_(devices) {
-    for (const Device& device : devices) {
-      const kernels::OnDevice on(device.index);
-      buffers_.push_back(kernels::allocate_device(kCopyBytes));
-    }
-  }
-
-  // Each device to the next. The first time takes much longer: the driver sets up what it needs.
-  std::vector<Copy> run() const {
-    std::vector<Copy> copies;
-    for (std::size_t from = 0; from < devices_.size(); ++from) {
-      const std::size_t to = (from + 1) % devices_.size();
-      copies.push_back({from, to, copy(from, to)});
-    }
-    return copies;
-  }
-
- private:
-  timeline::ClockSpan copy(std::size_t from, std::size_t to) const {
-    const int sender = devices_[from].index;
-    const kernels::OnDevice on(sender);
-    timeline::ClockSpan span;
-    span.begin_ns = kernels::stamp_clock(sender, 1).front();
-    FUSESCOPE_CUDA(cudaMemcpyPeerAsync(buffers_[to].get(), devices_[to].index, buffers_[from].get(),
-                                       sender, kCopyBytes, nullptr));
-    FUSESCOPE_CUDA(cudaDeviceSynchronize());
-    span.end_ns = kernels::stamp_clock(sender, 1).front();
-    return span;
-  }
-
-  const std::vector<Device>& devices_;
-  std::vector<kernels::DeviceBlock> buffers_;
-};
-
 }  // namespace
 
 Json compare_links(const RecordedTimeline& recorded, const Shape& shape, std::size_t devices) {
@@ -140,6 +84,10 @@ Json compare_links(const RecordedTimeline& recorded, const Shape& shape, std::si
     Json row = {{"gpu", link.device},
                 {"wire_sent", link.bytes.sent},
                 {"wire_received", link.bytes.received},
+                {"copy",
+                 {{"payload", link.of_copy.written},
+                  {"wire_sent", link.of_copy.sent},
+                  {"wire_received", link.of_copy.received}}},
                 {"pulls_at_their_time",
                  share_at_its_time(recorded.timeline, static_cast<int>(rows.size()), shape)}};
     for (const Way& way : kWays) {
@@ -160,7 +108,8 @@ bool links_agree(const Json& links) {
       return false;
     }
     for (const Way& way : kWays) {
-      if (std::abs(link[std::string(way.key)]["ratio"].get<double>() - 1) > kAgreement) {
+      const auto ratio = link[std::string(way.key)]["ratio"].get<double>();
+      if (!(std::abs(ratio / link["copy"]["payload"].get<double>() - 1) <= kAgreement)) {
         return false;
       }
     }
@@ -177,57 +126,13 @@ std::string describe_link(const Json& link) {
                         bytes["ratio"].get<double>(), bytes["counted"].get<double>() / 1e6);
   }
   return text +
+         fmt::format("; of a plain copy {:.4f} is counted, {:.3f} on the wire, {:.3f} back",
+                     link["copy"]["payload"].get<double>(), link["copy"]["wire_sent"].get<double>(),
+                     link["copy"]["wire_received"].get<double>()) +
          fmt::format(
              "; {:.1f}% of the pulls at their time; on the wire {:.2f} MB sent, {:.2f} MB received",
              100 * link["pulls_at_their_time"].get<double>(), link["wire_sent"].get<double>() / 1e6,
              link["wire_received"].get<double>() / 1e6);
-}
-
-Json count_plain_copies(const std::vector<Device>& devices) {
-  Json rows = Json::array();
-  std::string why_not;
-  const auto counters = CounterSampling::make(devices, why_not);
-  if (counters == nullptr || devices.size() < 2) {
-    rows.push_back({{"why_not", counters == nullptr ? why_not : "one GPU"}});
-    return rows;
-  }
-  try {
-    const PlainCopies plain(devices);
-    plain.run();
-    counters->begin();
-    const std::vector<Copy> copies = plain.run();
-    const std::vector<timeline::PmSamples> samples = counters->end();
-    for (const Copy& copy : copies) {
-      const timeline::LinkBytes bytes = link_bytes(samples[copy.from], timeline::ClockLine(),
-                                                   static_cast<std::int64_t>(copy.span.begin_ns),
-                                                   wall(copy.span.end_ns - copy.span.begin_ns));
-      rows.push_back({{"from", devices[copy.from].index},
-                      {"to", devices[copy.to].index},
-                      {"bytes", kCopyBytes},
-                      {"payload", bytes.written},
-                      {"wire", bytes.sent},
-                      {"back", bytes.received},
-                      {"samples_moved_us", samples[copy.from].shift_ns / 1e3},
-                      {"samples_bound_us", samples[copy.from].bound_ns / 1e3}});
-    }
-  } catch (const CheckFailure& refused) {
-    rows.push_back({{"why_not", refused.what()}});
-  }
-  return rows;
-}
-
-std::string describe_plain_copy(const Json& copy) {
-  if (copy.contains("why_not")) {
-    return "plain copy: not counted: " + copy["why_not"].get<std::string>();
-  }
-  const auto bytes = copy["bytes"].get<double>();
-  return fmt::format(
-      "plain copy GPU {} -> {}: payload {:.4f} of its {:.1f} MB, wire {:.4f} sent, {:.4f} back; "
-      "samples "
-      "moved by {:+.1f} us, then known to +-{:.1f} us",
-      copy["from"].get<int>(), copy["to"].get<int>(), copy["payload"].get<double>() / bytes,
-      bytes / 1e6, copy["wire"].get<double>() / bytes, copy["back"].get<double>() / bytes,
-      copy["samples_moved_us"].get<double>(), copy["samples_bound_us"].get<double>());
 }
 
 }  // namespace fusescope::engine::cuda

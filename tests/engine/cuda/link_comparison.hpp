@@ -1,13 +1,11 @@
 #pragma once
-// Bytes over the links as the GPUs' own counters have them, against those that must move: of an iteration by
-// its schedule, of a plain copy by its size.
+// Bytes over the links as the GPUs' own counters have them, against those that the schedule says must move,
+// and beside them a plain copy of known size in the same session of samples.
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
-#include "engine/cuda/devices.hpp"
 #include "engine/cuda/recorder.hpp"
 #include "layer/shape.hpp"
 
@@ -19,13 +17,9 @@ namespace fusescope::engine::cuda {
 // move between them is on no link.
 nlohmann::json compare_links(const RecordedTimeline& recorded, const Shape& shape,
                              std::size_t devices);
-// Within 10%, every way of every GPU, and 99% of the pulls at their time.
+// Every way of every GPU within 10%, by what the counters see of the plain copy; and 99% of the pulls at their
+// time.
 bool links_agree(const nlohmann::json& links);
 std::string describe_link(const nlohmann::json& link);
-
-// From each device to the next by its copy engine, within one session of samples: what the wire carries
-// beside the payload. Entries {"from", "to", "bytes", "payload", "wire", "back"}, or {"why_not"}.
-nlohmann::json count_plain_copies(const std::vector<Device>& devices);
-std::string describe_plain_copy(const nlohmann::json& copy);
 
 }  // namespace fusescope::engine::cuda
