@@ -1,7 +1,8 @@
 #pragma once
 // Times of PM samples on the timer that kernels read. A session of samples begins and ends with a marker: a
 // kernel that keeps all SMs busy and writes down from when to when. What the samples show of it lies
-// somewhere else on their own clock; the distance is how far they are moved.
+// somewhere else on their own clock; the distance is how far they are moved. Over a session of some
+// milliseconds the two clocks part by less than a microsecond: one distance does for all samples.
 //
 // A marker's place is its centre of gravity: samples that it fills in part weigh in by their part, so that
 // the interval hardly shows. What it does not see: SMs count as active from a block's launch to its leaving,

@@ -39,7 +39,7 @@ const std::vector<Named>& kernels_compared() {
 }
 
 // The stamps are one thread's of each block. Others begin before it or end after it: kernel 2 ends with
-// the watermark that its last pusher raises, some 4 us after the thread that stamps has left.
+// the watermark that its last pusher raises, microseconds after the thread that stamps has left.
 timeline::PhaseStamp what_it_wrote(const Named& kernel, const RankTape& tape,
                                    const timeline::RecordLayout& layout) {
   timeline::PhaseStamp span = tape.phases[static_cast<std::size_t>(kernel.phase)];
