@@ -45,6 +45,11 @@ double cost_of(const Medians& medians, std::size_t cost) {
   return medians[cost + 1] - medians[cost];
 }
 
+double waiting_of(const Medians& medians) {
+  return cost_of(medians, static_cast<std::size_t>(RungCost::arrival_limit)) +
+         cost_of(medians, static_cast<std::size_t>(RungCost::ordering_loss));
+}
+
 Estimate estimate(double us, std::vector<double>& drawn) {
   std::sort(drawn.begin(), drawn.end());
   const auto at = [&](double share) {
@@ -165,6 +170,7 @@ Rungs make_rungs(const Walls& walls, std::vector<KernelWaves> waves) {
 
   std::array<std::vector<double>, kRungs.size()> drawn_walls;
   std::array<std::vector<double>, kRungCosts> drawn_costs;
+  std::vector<double> drawn_waiting;
   std::mt19937_64 random(1);
   for (int draw = 0; draw < kDraws; ++draw) {
     for (std::size_t& round : rounds) {
@@ -177,6 +183,7 @@ Rungs make_rungs(const Walls& walls, std::vector<KernelWaves> waves) {
     for (std::size_t i = 0; i < drawn_costs.size(); ++i) {
       drawn_costs[i].push_back(cost_of(drawn, i));
     }
+    drawn_waiting.push_back(waiting_of(drawn));
   }
 
   Rungs rungs;
@@ -190,9 +197,37 @@ Rungs make_rungs(const Walls& walls, std::vector<KernelWaves> waves) {
   for (std::size_t i = 0; i < rungs.costs.size(); ++i) {
     rungs.costs[i] = estimate(cost_of(medians, i), drawn_costs[i]);
   }
+  rungs.waiting = estimate(waiting_of(medians), drawn_waiting);
   rungs.waves = std::move(waves);
   rungs.sentences = sentences_of(rungs);
   return rungs;
+}
+
+void hold_against(Rungs& rungs, double median_us, double half_ci_us) {
+  const Telescoping held{median_us, rungs.full().us - median_us, rungs.full().half() + half_ci_us};
+  rungs.telescoping = held;
+  const std::string both = fmt::format(
+      "the rungs sum to {:.1f} us, the run's own samples have a "
+      "median of {:.1f} us",
+      rungs.full().us, median_us);
+  const double apart = std::abs(held.apart_us);
+  std::string sentence;
+  if (!held.agrees()) {
+    sentence = fmt::format(
+        "Warning: {}: they are {:.1f} us ({:.1f}%) apart, and their 95% intervals allow {:.1f} us. "
+        "The "
+        "two were sampled one after the other, and the machine was not in the same state: the "
+        "costs are "
+        "parts of the rungs' full layer, not of the run's wall.",
+        both, apart, 100 * apart / median_us, held.bound_us);
+  } else if (apart == 0) {
+    sentence = "The rungs sum to the run's own wall exactly.";
+  } else {
+    sentence = fmt::format("{}: {:.1f} us apart, within their 95% intervals (+-{:.1f} us).", both,
+                           apart, held.bound_us);
+    sentence.front() = 'T';
+  }
+  rungs.sentences.insert(rungs.sentences.begin(), std::move(sentence));
 }
 
 std::string rungs_text(const Rungs& rungs) {
@@ -241,6 +276,13 @@ std::string to_json(const Rungs& rungs) {
                              {"sms_split", kernel.sms_split},
                              {"waves_all", kernel.waves_all()},
                              {"waves_split", kernel.waves_split()}});
+  }
+  json["waiting_us"] = json_of(rungs.waiting);
+  if (rungs.telescoping) {
+    json["telescoping"] = {{"run_median_us", rungs.telescoping->median_us},
+                           {"apart_us", rungs.telescoping->apart_us},
+                           {"bound_us", rungs.telescoping->bound_us},
+                           {"agrees", rungs.telescoping->agrees()}};
   }
   return json.dump(2);
 }

@@ -14,6 +14,8 @@
 // With dispatch_comm_sms 0 no SM of kernel 1 is set apart, and fetching before the first tile is contention.
 
 #include <array>
+#include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,13 +53,24 @@ inline constexpr int kRungCosts = 5;
 enum class RungCost { sm_tax, contention, arrival_limit, ordering_loss, tail };
 std::string_view name(RungCost cost);  // "SM tax"
 
+// The full layer as the rungs sampled it, held against samples of the same config that were taken apart from
+// them. The rungs telescope to the former by construction; this says whether that is the wall of the run.
+struct Telescoping {
+  double median_us = 0;  // of the run's own samples
+  double apart_us = 0;   // the rungs' full layer less that
+  double bound_us = 0;   // how far apart the two 95% intervals allow them to be
+  bool agrees() const { return std::abs(apart_us) <= bound_us; }
+};
+
 struct Rungs {
   int rounds = 0;
   int samples = 0;                              // per rung, all rounds together
   std::array<Estimate, kRungs.size()> walls{};  // medians, in the order of kRungs
   // By RungCost. They and the first wall sum to the last one exactly.
   std::array<Estimate, kRungCosts> costs{};
+  Estimate waiting;  // arrival limit and ordering loss together
   std::vector<KernelWaves> waves;
+  std::optional<Telescoping> telescoping;  // set by hold_against
   std::vector<std::string> sentences;  // what a reader should know: whole waves, costs within noise
 
   const Estimate& compute() const { return walls.front(); }
@@ -71,6 +84,10 @@ std::string_view rung_name(Study study);
 // that draws rounds, the same for all rungs, 2000 times, with a fixed seed. Throws std::invalid_argument if
 // a rung or a round is empty or missing.
 Rungs make_rungs(const std::array<RungWalls, kRungs.size()>& walls, std::vector<KernelWaves> waves);
+
+// Fills `telescoping`, and puts what it says before the other sentences; a warning where they disagree. The
+// median of the run's own samples, and half its 95% interval; 0 for a simulation.
+void hold_against(Rungs& rungs, double median_us, double half_ci_us);
 
 // As `run` and `attribute` print it.
 std::string rungs_text(const Rungs& rungs);

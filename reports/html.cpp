@@ -9,6 +9,7 @@
 #include "reports/assets.hpp"
 #include "reports/findings.hpp"
 #include "reports/format.hpp"
+#include "reports/knob_effects.hpp"
 #include "reports/page_data.hpp"
 #include "reports/palette.hpp"
 #include "reports/prose.hpp"
@@ -224,6 +225,9 @@ void add_sweep(Page& page, const ReportInput& input, const Findings& findings) {
     page.add("sweep", "Sweep",
              paragraph(prose::heatmap(*map), "lead") + "<div id=\"heatmap\">" +
                  to_html(heatmap_table(*map)) + "</div>\n");
+  }
+  if (const Table effects = knob_effect_table(input, findings); !effects.empty()) {
+    page.add("knobs", "Knobs", paragraph(prose::kKnobs, "lead") + to_html(effects));
   }
   if (!findings.ranked.empty()) {
     page.add("configs", "Configs",

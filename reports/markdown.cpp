@@ -5,6 +5,7 @@
 #include "reports/advice_sections.hpp"
 #include "reports/findings.hpp"
 #include "reports/format.hpp"
+#include "reports/knob_effects.hpp"
 #include "reports/prose.hpp"
 #include "reports/report.hpp"
 #include "reports/sections.hpp"
@@ -98,6 +99,11 @@ void write_sweep(Document& out, const ReportInput& input, const Findings& findin
     out.heading("Sweep");
     out.paragraph(prose::heatmap(*map));
     out.table(heatmap_table(*map));
+  }
+  if (const Table effects = knob_effect_table(input, findings); !effects.empty()) {
+    out.heading("Knobs");
+    out.paragraph(prose::kKnobs);
+    out.table(effects);
   }
   if (!findings.ranked.empty()) {
     out.heading("Configs");

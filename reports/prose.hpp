@@ -22,6 +22,11 @@ inline constexpr const char* kSteps =
     "iteration's wall. "
     "Orange and red are dispatch, plum combine and push, blue the GEMMs, green the final reduce, "
     "grey the set-up.";
+inline constexpr const char* kKnobs =
+    "What this sweep says of each knob by itself. At the best config: that config against the one "
+    "that differs in this knob alone. Over all pairs: the median over every two configs that "
+    "differ "
+    "in it alone, wherever they lie; where the two columns disagree, the knob depends on others.";
 inline constexpr const char* kPath =
     "Walked back from the end of the last rank: each nanosecond of the wall belongs to the one "
     "event that everything "

@@ -57,7 +57,7 @@ std::string advice(Step step, const Findings& findings) {
                  ? "job_order=by_ready: jobs are then claimed as they become ready"
                  : "another combine_comm_sms: jobs and tiles compete for SMs";
     case Step::push_drain:
-      if (is("all_hands", "false")) {
+      if (is("all_hands", "false") && is("combine", "dispenser")) {
         return "all_hands=true: the compute blocks then help to drain the jobs";
       }
       return larger_was_tried(findings, "combine_comm_sms")
@@ -200,8 +200,11 @@ void say_axes(const ReportInput& input, Findings& findings) {
         fmt::format("{} decides most: alone it explains {} of the variance of the walls",
                     first.axis, percent(first.explained));
     if (findings.axes.size() > 1) {
-      sentence += fmt::format(", {} another {}", findings.axes[1].axis,
-                              percent(findings.axes[1].explained));
+      const AxisInfluence& second = findings.axes[1];
+      sentence += fmt::format("; {} alone {}", second.axis, percent(second.explained));
+      if (first.explained + second.explained > 1) {
+        sentence += " (the two overlap: not every combination of their values was run)";
+      }
     }
     findings.verdict.push_back(sentence + ".");
   }

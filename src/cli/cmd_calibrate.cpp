@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "cli/command.hpp"
 #include "cli/files.hpp"
+#include "cli/run_config_text.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/sweep_folder.hpp"
 #include "cli/text.hpp"
@@ -34,6 +35,7 @@ struct CalibrateCommand {
   std::string folder;
   std::string profile = "h200-nvlink";
   std::string out;
+  std::vector<std::string> recorded;
   sim::CalibrateOptions fit;
   bool json = false;
 };
@@ -41,9 +43,12 @@ struct CalibrateCommand {
 constexpr const char* kFooter =
     "\nHalf of the sweep's configs, drawn by --seed, is fitted; the errors are those on the other "
     "half. A\n"
-    "number that the sweep does not determine, alone or beside the others, stays as it was.\n"
+    "number that was measured by itself stays, and so does one that the sweep does not determine, "
+    "alone or\n"
+    "beside the others; --numbers takes any.\n"
     "\nExamples:\n"
     "  fusescope calibrate out/seed-tp2-exhaustive --profile h200-nvlink --out my-h200.json\n"
+    "  fusescope calibrate out/sweep --recorded out/run --out fitted.json     error per step, too\n"
     "  fusescope calibrate out/sweep --numbers sm_store,schedule_device --out fitted.json\n"
     "  fusescope sweep quickstart --profile fitted.json";
 
@@ -91,33 +96,58 @@ analysis::CriticalPath simulated_path(const Problem& problem, const Config& conf
   return analysis::attribute(*engine.run(request).timeline).path;
 }
 
-// Over the best config's timeline and the trials that carry steps; means. `count`: how many there are.
-StepErrors step_errors(const std::vector<sweep::Trial>& trials, const Problem& problem,
-                       const sim::Profile& base, const sim::Calibration& fit, std::size_t& count) {
-  StepErrors errors;
-  const DeviceLimits device = sim::SimEngine(base).device();
-  count = 0;
+// The critical path of an iteration that was recorded, by step.
+struct Recorded {
+  Config config;
+  std::map<std::string, double> steps_us;
+};
+
+// The trials that carry steps, and the timelines that --recorded names.
+std::vector<Recorded> recorded_iterations(const std::vector<sweep::Trial>& trials,
+                                          const std::vector<std::string>& paths,
+                                          const Problem& problem, const DeviceLimits& device) {
+  std::vector<Recorded> recorded;
   constexpr std::size_t kMost = 50;  // each is simulated twice, with its timeline
   for (const sweep::Trial& trial : trials) {
-    if (trial.steps_us.empty() || count == kMost ||
-        !why_illegal(problem, trial.config, device).empty()) {
-      continue;
+    if (!trial.steps_us.empty() && recorded.size() < kMost &&
+        why_illegal(problem, trial.config, device).empty()) {
+      recorded.push_back({trial.config, trial.steps_us});
     }
-    ++count;
-    for (const auto& [step, us] : trial.steps_us) {
+  }
+  for (const std::string& path : paths) {
+    const timeline::Timeline timeline = load_checked_timeline(timeline_file(path));
+    if (timeline.meta.problem != describe(problem)) {
+      throw InputError({path, "", "is of another problem: " + timeline.meta.problem,
+                        "a timeline of " + describe(problem)});
+    }
+    const Config config = parse_config(timeline.meta.config);
+    if (const std::string why = why_illegal(problem, config, device); !why.empty()) {
+      throw InputError({path, "", why, "a timeline of a config that the profile's device runs"});
+    }
+    recorded.push_back({config, analysis::steps_us(analysis::attribute(timeline).path)});
+  }
+  return recorded;
+}
+
+// Means over the recorded iterations.
+StepErrors step_errors(const std::vector<Recorded>& recorded, const Problem& problem,
+                       const sim::Profile& base, const sim::Calibration& fit) {
+  StepErrors errors;
+  for (const Recorded& each : recorded) {
+    for (const auto& [step, us] : each.steps_us) {
       errors[step].recorded_us += us;
     }
-    for (const auto& [step, us] : analysis::steps_us(simulated_path(problem, trial.config, base))) {
+    for (const auto& [step, us] : analysis::steps_us(simulated_path(problem, each.config, base))) {
       errors[step].before_us += us;
     }
     for (const auto& [step, us] :
-         analysis::steps_us(simulated_path(problem, trial.config, fit.profile))) {
+         analysis::steps_us(simulated_path(problem, each.config, fit.profile))) {
       errors[step].after_us += us;
     }
   }
   for (auto& [step, error] : errors) {
     for (double* each : {&error.recorded_us, &error.before_us, &error.after_us}) {
-      *each /= static_cast<double>(count);
+      *each /= static_cast<double>(recorded.size());
     }
   }
   return errors;
@@ -211,10 +241,10 @@ std::string summary_text(const sim::Calibration& fit, const Usable& data, const 
       wrapped("Not determined by this sweep, so as before: " + (stay.empty() ? "none" : stay), 4) +
       "\n";
   if (timelines == 0) {
-    return text + "No trial that the simulator models has a timeline: no error per step.\n";
+    return text + "No iteration was recorded (--recorded): no error per step.\n";
   }
-  text += fmt::format("\n{:<24} {:>10} {:>10} {:>10}   mean of {} recorded iterations [us]\n",
-                      "step", "recorded", "before", "fitted", timelines);
+  text += fmt::format("\n{:<24} {:>10} {:>10} {:>10}   mean of {} recorded iteration{} [us]\n",
+                      "step", "recorded", "before", "fitted", timelines, timelines == 1 ? "" : "s");
   for (const auto& [step, error] : steps) {
     text += fmt::format("{:<24} {:>10.1f} {:>10.1f} {:>10.1f}\n", step, error.recorded_us,
                         error.before_us, error.after_us);
@@ -248,8 +278,10 @@ int execute(const CalibrateCommand& command) {
                           (data.why.empty() ? "" : " (the first that cannot: " + data.why + ")"),
                       error.parts().accepted});
   }
-  std::size_t timelines = 0;
-  const StepErrors steps = step_errors(trials, problem, base, fit, timelines);
+  const std::vector<Recorded> recorded =
+      recorded_iterations(trials, command.recorded, problem, sim::SimEngine(base).device());
+  const std::size_t timelines = recorded.size();
+  const StepErrors steps = step_errors(recorded, problem, base, fit);
 
   const sweep::LogHeader& header = record.log.header;
   const std::string source = fmt::format(
@@ -289,6 +321,10 @@ void add_calibrate(CLI::App& app, Context& context) {
       ->add_option("--numbers", options->fit.numbers, "Fit among these numbers of the profile only")
       ->delimiter(',')
       ->type_name("NAME,...");
+  command
+      ->add_option("--recorded", options->recorded,
+                   "Recorded iterations of the same problem: the error of each step on them")
+      ->type_name("DIR|FILE...");
   command->add_option("--seed", options->fit.seed, "Of the split into halves")
       ->capture_default_str();
   command

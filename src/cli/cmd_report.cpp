@@ -9,8 +9,8 @@
 #include "cli/command.hpp"
 #include "cli/compared_run.hpp"
 #include "cli/report_input.hpp"
-#include "cli/run_advice.hpp"
 #include "cli/run_folder.hpp"
+#include "cli/rung_series_folder.hpp"
 #include "cli/sweep_folder.hpp"
 
 namespace fusescope::cli {
@@ -31,26 +31,7 @@ constexpr const char* kFooter =
     "  fusescope report out/run -o out/run-report\n"
     "  fusescope report out/tuned --against out/run";
 
-int execute(const ReportOptions& options) {
-  const bool sweep = holds_sweep(options.folder);
-  if (!sweep && !holds_run(options.folder)) {
-    throw InputError({options.folder, "",
-                      std::filesystem::is_directory(options.folder)
-                          ? "the folder holds no trials.jsonl and no run.json"
-                          : "is not a folder",
-                      "the folder of a sweep or of a run"});
-  }
-  reports::ReportInput input =
-      sweep ? sweep_report_input(options.folder) : run_report_input(options.folder);
-  if (input.chosen && input.chosen->attribution.refusal.empty()) {
-    input.advice = advise_run({timeline_file(options.folder), options.sweep, ""},
-                              input.chosen->timeline, input.chosen->attribution);
-  }
-  if (!options.against.empty()) {
-    input.comparison = compare_paths(options.folder, options.against, options.unlike);
-  }
-  const reports::ReportFiles files =
-      reports::write_report(input, options.out.empty() ? options.folder : options.out);
+int say_written(const reports::ReportFiles& files) {
   for (const std::string& path : files.paths) {
     std::printf("Written: %s\n", path.c_str());
   }
@@ -58,6 +39,28 @@ int execute(const ReportOptions& options) {
     std::printf("%s\n", files.note.c_str());
   }
   return kFine;
+}
+
+int execute(const ReportOptions& options) {
+  const std::string out = options.out.empty() ? options.folder : options.out;
+  if (holds_series(options.folder)) {
+    return say_written(reports::write_series_report(read_series(options.folder), out));
+  }
+  const bool sweep = holds_sweep(options.folder);
+  if (!sweep && !holds_run(options.folder)) {
+    throw InputError({options.folder, "",
+                      std::filesystem::is_directory(options.folder)
+                          ? "the folder holds no trials.jsonl, no run.json and no series.json"
+                          : "is not a folder",
+                      "the folder of a sweep, of a run or of run --across"});
+  }
+  reports::ReportInput input =
+      sweep ? sweep_report_input(options.folder) : run_report_input(options.folder);
+  add_advice(input, options.folder, options.sweep);
+  if (!options.against.empty()) {
+    input.comparison = compare_paths(options.folder, options.against, options.unlike);
+  }
+  return say_written(reports::write_report(input, out));
 }
 
 }  // namespace

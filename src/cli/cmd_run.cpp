@@ -10,6 +10,7 @@
 #include "cli/common_options.hpp"
 #include "cli/files.hpp"
 #include "cli/run_folder.hpp"
+#include "cli/rung_series_folder.hpp"
 #include "cli/text.hpp"
 #include "sweep/tuned_table.hpp"
 
@@ -28,6 +29,7 @@ struct RunOptions {
   bool counters = false;
   bool rungs = false;
   int rung_rounds = 10;
+  std::string across;
   std::string out;
   bool force = false;
   bool json = false;
@@ -42,6 +44,7 @@ constexpr const char* kFooter =
     "  fusescope run --engine cuda --ranks 4              ranks share GPUs where there are fewer\n"
     "  fusescope run --engine cuda --iteration slowest --out out/slow\n"
     "  fusescope run --rungs --out out/rungs              what each cost adds to the wall\n"
+    "  fusescope run --rungs --across dispatch_comm_sms=4,8,16,32 --out out/tax\n"
     "  fusescope run --config out/quickstart/best/run.json --json";
 
 // What only a run on GPUs can say.
@@ -152,16 +155,8 @@ void print_text(const Problem& problem, const Config& config, const Run& run) {
   }
 }
 
-int execute(const RunOptions& options, const Context& context) {
-  const Problem problem = options.problem.problem();
-  const std::unique_ptr<engine::Engine> engine = options.engine.make();
-  const Config config = options.config.config([&] {
-    return sweep::tuned_config(sweep::tuned_table_path(),
-                               sweep::tuned_key(engine->name(), engine->device(), problem))
-        .config;
-  });
-  require_legal(options.config, problem, config, engine->device());
-
+engine::RunRequest request_of(const RunOptions& options, const Context& context,
+                              const Problem& problem, const Config& config) {
   engine::RunRequest request;
   request.problem = &problem;
   request.config = config;
@@ -175,6 +170,60 @@ int execute(const RunOptions& options, const Context& context) {
   request.rung_rounds = options.rungs ? options.rung_rounds : 0;
   request.iteration = engine::parse_iteration_choice(options.iteration);
   request.command = context.command;
+  return request;
+}
+
+// A run per value, each in a folder of its own, then all side by side.
+int execute_across(const RunOptions& options, const Context& context, engine::Engine& engine,
+                   const Problem& problem, const Config& base) {
+  const Across across = parse_across(options.across);
+  std::vector<engine::RunRequest> requests;
+  for (std::size_t i = 0; i < across.values.size(); ++i) {
+    Config config = base;
+    set_knob_text(config, across.knob + "=" + across.values[i], "--across");
+    if (const std::string why = why_illegal(problem, config, engine.device()); !why.empty()) {
+      throw InputError({"--across", across.knob + "=" + across.values[i], why,
+                        "values that the device can run"});
+    }
+    requests.push_back(request_of(options, context, problem, config));
+    require_free(joined(options.out, across.folder(i)), requests.back(), options.force);
+  }
+  make_folder(options.out, "--out");
+  analysis::RungSeries series{across.knob, across.values, {}};
+  int outcome = kFine;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const Run run = run_once(engine, requests[i]);
+    write_run(joined(options.out, across.folder(i)), run_document(engine, requests[i], run), run);
+    series.rungs.push_back(*run.rungs);
+    outcome = run.timeline_violation.empty() ? outcome : kCheckFailed;
+  }
+  const Json document = series_document(across, context.command);
+  write_text(joined(options.out, kSeriesFile), document.dump(2) + "\n");
+  if (options.json) {
+    std::printf("%s\n", document.dump(2).c_str());
+    return outcome;
+  }
+  std::printf(
+      "problem   %s\n\n%s\nWritten: %s and %zu runs; `fusescope report %s` makes a page of them\n",
+      describe(problem).c_str(), analysis::series_text(series).c_str(),
+      joined(options.out, kSeriesFile).c_str(), requests.size(), options.out.c_str());
+  return outcome;
+}
+
+int execute(const RunOptions& options, const Context& context) {
+  const Problem problem = options.problem.problem();
+  const std::unique_ptr<engine::Engine> engine = options.engine.make();
+  const Config config = options.config.config([&] {
+    return sweep::tuned_config(sweep::tuned_table_path(),
+                               sweep::tuned_key(engine->name(), engine->device(), problem))
+        .config;
+  });
+  if (!options.across.empty()) {
+    return execute_across(options, context, *engine, problem, config);
+  }
+  require_legal(options.config, problem, config, engine->device());
+
+  const engine::RunRequest request = request_of(options, context, problem, config);
   if (!options.out.empty()) {
     require_free(options.out, request, options.force);
     make_folder(options.out, "--out");
@@ -229,8 +278,15 @@ void add_run(CLI::App& app, Context& context) {
       ->check(CLI::PositiveNumber)
       ->needs(rungs)
       ->capture_default_str();
-  command->add_option("--out", options->out, "Folder for run.json and timeline.fst")
-      ->type_name("DIR");
+  CLI::Option* out =
+      command->add_option("--out", options->out, "Folder for run.json and timeline.fst")
+          ->type_name("DIR");
+  command
+      ->add_option("--across", options->across,
+                   "The rungs at each of these values of a knob, side by side; a run's folder each")
+      ->type_name("KNOB=VALUE,...")
+      ->needs(rungs)
+      ->needs(out);
   command->add_flag("--force", options->force, "Write into --out whatever it holds");
   command->add_flag("--json", options->json, "Print run.json instead of text");
   command->footer(kFooter);

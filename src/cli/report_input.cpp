@@ -9,6 +9,7 @@
 #include "base/version.hpp"
 #include "cli/files.hpp"
 #include "cli/profile_facts.hpp"
+#include "cli/run_advice.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/run_rungs.hpp"
 #include "cli/sweep_folder.hpp"
@@ -179,6 +180,13 @@ reports::ReportInput run_report_input(const std::string& folder) {
   input.trials.push_back(report_trial(trial));
   add_present_files(input, folder);
   return input;
+}
+
+void add_advice(reports::ReportInput& input, const std::string& folder, const std::string& sweep) {
+  if (input.chosen && input.chosen->attribution.refusal.empty()) {
+    input.advice = advise_run({timeline_file(folder), sweep, ""}, input.chosen->timeline,
+                              input.chosen->attribution);
+  }
 }
 
 }  // namespace fusescope::cli

@@ -12,4 +12,8 @@ namespace fusescope::cli {
 reports::ReportInput sweep_report_input(const std::string& folder);
 reports::ReportInput run_report_input(const std::string& folder);
 
+// Suggestions for the run that the report explains, if it explains one: from its attribution, and what they
+// are worth by the simulator and by the sweep (its own, or the folder `sweep`).
+void add_advice(reports::ReportInput& input, const std::string& folder, const std::string& sweep);
+
 }  // namespace fusescope::cli

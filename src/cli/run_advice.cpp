@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
-#include <sstream>
 
 #include "base/error.hpp"
 #include "cli/files.hpp"
+#include "cli/run_config_text.hpp"
 #include "cli/run_folder.hpp"
 #include "cli/sweep_folder.hpp"
 #include "cli/text.hpp"
@@ -25,19 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kModelNoise = 0.001;  // of the wall: no model is more exact
-
-// The config as describe() wrote it: what differs from the defaults.
-Config parse_config(const std::string& text) {
-  Config config;
-  if (text == describe(config)) {
-    return config;  // words for "nothing differs"
-  }
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    set_knob_text(config, word, "timeline");
-  }
-  return config;
-}
 
 // The problem that describe() wrote, made again; nothing where the text alone cannot say it (routing from a
 // file, a routing that has changed since).

@@ -95,6 +95,9 @@ Run run_once(engine::Engine& engine, const engine::RunRequest& request) {
   }
   run.wall_us = sweep::median_interval(walls);
   run.rungs = rungs_of(request, run.result, engine.device().sms);
+  if (run.rungs) {
+    analysis::hold_against(*run.rungs, run.wall_us.median, run.wall_us.half_width());
+  }
   if (run.result.timeline) {
     run.timeline_violation = timeline::check(*run.result.timeline);
     if (run.timeline_violation.empty()) {

@@ -87,7 +87,10 @@ std::optional<analysis::Rungs> read_rungs(const std::string& path) {
       rung.refuse("not as many rounds as compute_all has", "the samples of every round");
     }
   }
-  return analysis::make_rungs(walls, read_waves(rungs.at("waves")));
+  analysis::Rungs read = analysis::make_rungs(walls, read_waves(rungs.at("waves")));
+  const JsonReader wall = reader.at("wall_us");
+  analysis::hold_against(read, wall.at("median").as_number(), wall.at("half_ci").as_number());
+  return read;
 }
 
 }  // namespace fusescope::cli

@@ -10,7 +10,7 @@
 namespace fusescope::cli {
 
 void write_sweep_reports(const std::string& folder, std::FILE* out) {
-  const reports::ReportInput input = sweep_report_input(folder);
+  reports::ReportInput input = sweep_report_input(folder);
   std::vector<std::string> paths;
   if (input.chosen) {
     const timeline::Format& format = timeline::find_format("perfetto");
@@ -18,7 +18,9 @@ void write_sweep_reports(const std::string& folder, std::FILE* out) {
     timeline::write_timeline(input.chosen->timeline, paths.back(), format);
   }
   // The input is read again, because the report lists the files that lie beside it.
-  const reports::ReportFiles files = reports::write_report(sweep_report_input(folder), folder);
+  input = sweep_report_input(folder);
+  add_advice(input, folder, "");
+  const reports::ReportFiles files = reports::write_report(input, folder);
   paths.insert(paths.end(), files.paths.begin(), files.paths.end());
   for (const std::string& path : paths) {
     std::fprintf(out, "Written: %s\n", path.c_str());

@@ -180,6 +180,22 @@ bool apply(const std::vector<Sensitivity>& chosen, const Profile& base,
   return true;
 }
 
+// Without those that were measured by themselves or stand in a datasheet: a fit would bend them to hide what
+// the model leaves out.
+std::vector<std::string> unmeasured(const std::vector<std::string>& keys, const Profile& base) {
+  const std::vector<ProfileNumber>& numbers = profile_numbers();
+  std::vector<std::string> left;
+  for (const std::string& key : keys) {
+    const auto place = static_cast<std::size_t>(&number_named(key) - numbers.data());
+    const NumberProvenance origin =
+        place < base.origins.size() ? base.origins[place].provenance : NumberProvenance::assumed;
+    if (origin == NumberProvenance::assumed || origin == NumberProvenance::fitted) {
+      left.push_back(key);
+    }
+  }
+  return left;
+}
+
 void record(const std::vector<Sensitivity>& chosen, const Profile& base, Calibration& result) {
   const std::vector<ProfileNumber>& numbers = profile_numbers();
   for (const Sensitivity& each : chosen) {
@@ -254,8 +270,8 @@ Calibration calibrate(const Problem& problem, const Profile& base,
   observations.resize(std::min(observations.size(), std::max<std::size_t>(options.fit_configs, 2)));
   result.fitted_on = observations.size();
 
-  const std::vector<std::string>& keys =
-      options.numbers.empty() ? calibrated_numbers() : options.numbers;
+  const std::vector<std::string> keys =
+      options.numbers.empty() ? unmeasured(calibrated_numbers(), base) : options.numbers;
   std::vector<Sensitivity> rest = sensitivities(problem, base, observations, keys);
   const std::vector<Sensitivity> chosen = choose(rest, options.most_numbers);
   for (const Sensitivity& each : rest) {

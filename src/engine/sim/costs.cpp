@@ -13,13 +13,16 @@ constexpr double kMostSteps = 32;
 struct GemmShape {
   double n, k;
   bool activation_fused;  // the epilogue stores half of what it computes
+  double sms;             // that compute
 };
 
 TileCosts tile_costs(const Profile& profile, TileShape tile, const GemmShape& gemm) {
   const bool wide = tile == TileShape::m128n256;
   const double tile_n = wide ? 256 : 128;
   const double tflops = wide ? profile.gemm_m128n256 : profile.gemm_m128n128;
-  const double products = 2.0 * kRowBlock * tile_n * gemm.k / (tflops * 1e3 / profile.sms);  // [ns]
+  const double clock_gain = std::pow(gemm.sms / profile.sms, profile.power_exponent);
+  const double products =
+      2.0 * kRowBlock * tile_n * gemm.k / (tflops * 1e3 / profile.sms) * clock_gain;  // [ns]
 
   TileCosts costs;
   costs.n_tiles = static_cast<int>(std::ceil(gemm.n / tile_n));
@@ -57,9 +60,13 @@ Costs make_costs(const Profile& profile, const Shape& shape, const Config& confi
   Costs costs;
   const double hidden = shape.hidden;
   const double inner = shape.intermediate;
-  costs.gemm_1 =
-      tile_costs(profile, config.tile, {2 * inner, hidden, config.activation == Activation::fused});
-  costs.gemm_2 = tile_costs(profile, config.tile, {hidden, inner, false});
+  const bool splits = config.form == LayerForm::fused && config.study != Study::compute_all;
+  costs.gemm_1 = tile_costs(profile, config.tile,
+                            {2 * inner, hidden, config.activation == Activation::fused,
+                             profile.sms - (splits ? config.dispatch_comm_sms : 0)});
+  costs.gemm_2 =
+      tile_costs(profile, config.tile,
+                 {hidden, inner, false, profile.sms - (splits ? config.combine_comm_sms : 0)});
   costs.gemm_memory_scale = 1 / profile.dram_gemm_fraction;
   costs.gather_memory_scale = 1 / profile.dram_gather_fraction;
 

@@ -1,14 +1,29 @@
-// Kernel 1: AllGather + gate/up GEMM. Communication blocks pull tokens, scatter them to their slots and
-// count the arrivals; compute blocks wait at the gate of each tile's row block.
+// Kernel 1: AllGather + gate/up GEMM. Communication blocks, or every block before its first tile, pull tokens,
+// scatter them to their slots and count the arrivals; compute blocks wait at the gate of each tile's row block.
 #include <algorithm>
 
 #include "engine/sim/kernels.hpp"
+#include "timeline/records/decode_records.hpp"
 
 namespace fusescope::engine::sim {
 namespace {
 
-Task compute_block(Rank& rank, int block, int blocks, bool gated) {
+// Whose shared memory a token slot is in, and how many blocks share the tokens.
+struct Fetcher {
+  Role role;
+  int block;
+  int blocks;
+  int first_lane;
+};
+
+Task fetch_tokens(Rank& rank, Fetcher fetcher);
+
+// With no communication block a compute block fetches its share of the tokens before its first tile.
+Task compute_block(Rank& rank, int block, int blocks, bool gated, bool fetches_first) {
   World& world = rank.world;
+  if (fetches_first) {
+    co_await fetch_tokens(rank, {Role::compute, block, blocks, timeline::kFirstFreeLane});
+  }
   const TrackId track =
       world.recorder.add_track(rank.id, Stage::dispatch_gemm, Role::compute, block);
   const Gemm gemm = gemm_1(rank);
@@ -81,22 +96,23 @@ double scatter_row(Rank& rank, Server& block, int token, double now) {
          static_cast<double>(world.injected(InjectPoint::scatter));
 }
 
-// A token slot of a communication block: a thread of its own warp, which one slot's wait holds up no other.
-// Slots stride over the blocks first, so that the blocks together fetch a contiguous window of pull order.
-// What they share is the SM: `copies` is its path between links, shared memory and device memory.
-Task dispatch_slot(Rank& rank, int block, int slot, Server& copies, FillCounter& finished) {
+namespace {
+
+// A token slot: a thread of its own warp, which one slot's wait holds up no other. Slots stride over the
+// blocks first, so that the blocks together fetch a contiguous window of pull order. What they share is the
+// SM: `copies` is its path between links, shared memory and device memory.
+Task fetch_slot(Rank& rank, Fetcher fetcher, int slot, Server& copies, FillCounter& finished) {
   World& world = rank.world;
   Scheduler& scheduler = world.scheduler;
   const Config& config = world.config;
   const bool by_slot =
       config.pull_order == PullOrder::by_slot || config.study == Study::ideal_order;
-  const TrackId track =
-      world.recorder.add_track(rank.id, Stage::dispatch_gemm, Role::communication, block, slot);
+  const TrackId track = world.recorder.add_track(rank.id, Stage::dispatch_gemm, fetcher.role,
+                                                 fetcher.block, fetcher.first_lane + slot);
 
   const int tokens = world.shape.tokens();
-  const int blocks = config.dispatch_comm_sms;
-  for (int place = slot * blocks + block; place < tokens;
-       place += blocks * config.tokens_per_block) {
+  for (int place = slot * fetcher.blocks + fetcher.block; place < tokens;
+       place += fetcher.blocks * config.tokens_per_block) {
     const int token = by_slot ? rank.tables.pull_order[place] : place;
 
     const Time issued = scheduler.now();
@@ -119,16 +135,23 @@ Task dispatch_slot(Rank& rank, int block, int slot, Server& copies, FillCounter&
   finished.add(scheduler, 0);
 }
 
-Task dispatch_block(Rank& rank, int block) {
+// One block's share, by all of its slots.
+Task fetch_tokens(Rank& rank, Fetcher fetcher) {
   const int slots = rank.world.config.tokens_per_block;
   Server copies;
-  FillCounter finished(0, slots, "the slot count of communication block", block);
+  FillCounter finished(0, slots, "the slot count of fetching block", fetcher.block);
   for (int slot = 0; slot < slots; ++slot) {
-    rank.world.scheduler.spawn(dispatch_slot(rank, block, slot, copies, finished));
+    rank.world.scheduler.spawn(fetch_slot(rank, fetcher, slot, copies, finished));
   }
   co_await finished.opened();
+}
+
+Task communication_block(Rank& rank, int block, int blocks) {
+  co_await fetch_tokens(rank, {Role::communication, block, blocks, 0});
   end_block(rank);
 }
+
+}  // namespace
 
 Task dispatch_gemm(Rank& rank) {
   World& world = rank.world;
@@ -138,14 +161,15 @@ Task dispatch_gemm(Rank& rank) {
   const int compute_sms =
       study == Study::compute_all ? world.sms() : world.sms() - world.config.dispatch_comm_sms;
   const int comm_sms = communicates ? world.config.dispatch_comm_sms : 0;
+  const bool fetches_first = communicates && comm_sms == 0;
 
   const Time begin = world.scheduler.now();
   begin_kernel(rank, compute_sms + comm_sms);
   for (int block = 0; block < compute_sms; ++block) {
-    world.scheduler.spawn(compute_block(rank, block, compute_sms, gated));
+    world.scheduler.spawn(compute_block(rank, block, compute_sms, gated, fetches_first));
   }
   for (int block = 0; block < comm_sms; ++block) {
-    world.scheduler.spawn(dispatch_block(rank, block));
+    world.scheduler.spawn(communication_block(rank, block, comm_sms));
   }
   co_await rank.running->opened();
   world.recorder.slice(rank.stream, Kind::dispatch_gemm, begin, world.scheduler.now());

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/sim/kernels.hpp"
+#include "timeline/records/decode_records.hpp"
 
 namespace fusescope::engine::sim {
 namespace {
@@ -27,8 +28,9 @@ int last_ready(const Rank& rank, int token) {
   return last;
 }
 
-// Reads K rows and sums them in fp32; returns when the sum is in shared memory.
-double sum_rows(Rank& rank, int token, double now) {
+// Reads K rows and sums them in fp32; returns when the sum is in shared memory. The jobs on an SM share what
+// it can read.
+double sum_rows(Rank& rank, Server& sm, int token, double now) {
   World& world = rank.world;
   const Costs& costs = world.costs;
   const int topk = world.shape.topk;
@@ -38,7 +40,7 @@ double sum_rows(Rank& rank, int token, double now) {
     bytes += rank.memory.touch(rank.partials, row_block) ? 0 : costs.row_bytes;
   }
   const double read = bytes > 0 ? rank.memory.move(now, bytes) : now;
-  const double summed = now + costs.read_row * topk * rank.noise();
+  const double summed = sm.reserve(now, costs.read_row * topk * rank.noise());
   return std::max(read, summed) + world.profile.job_latency * 1e3 +
          static_cast<double>(world.injected(InjectPoint::job));
 }
@@ -60,7 +62,7 @@ double push_row(Rank& rank, int receiver, double now) {
 }
 
 // One job, from the wait for its rows to the count of its push.
-Task push_job(Rank& rank, TrackId track, int job) {
+Task push_job(Rank& rank, Server& sm, TrackId track, int job) {
   World& world = rank.world;
   Scheduler& scheduler = world.scheduler;
   Recorder& recorder = world.recorder;
@@ -77,7 +79,7 @@ Task push_job(Rank& rank, TrackId track, int job) {
   }
 
   const Time summing = scheduler.now();
-  co_await scheduler.until(rounded(sum_rows(rank, token, static_cast<double>(summing))));
+  co_await scheduler.until(rounded(sum_rows(rank, sm, token, static_cast<double>(summing))));
   recorder.slice(track, Kind::sum, summing, scheduler.now(), {.token = token, .index = job});
 
   const Time pushing = scheduler.now();
@@ -101,7 +103,7 @@ Task push_job(Rank& rank, TrackId track, int job) {
 
 // Claims jobs until none is left. A short-lived block pays its launch where a resident one pays the
 // claim; either way the job's number comes in order.
-Task run_jobs(Rank& rank, TrackId track) {
+Task run_jobs(Rank& rank, Server& sm, TrackId track) {
   World& world = rank.world;
   Scheduler& scheduler = world.scheduler;
   const bool resident = world.config.combine == Combine::dispenser;
@@ -117,11 +119,41 @@ Task run_jobs(Rank& rank, TrackId track) {
     co_await scheduler.until(claiming + cost);
     world.recorder.slice(track, Kind::claim, claiming, scheduler.now(),
                          {.token = token, .index = job});
-    co_await push_job(rank, track, job);
+    co_await push_job(rank, sm, track, job);
   }
 }
 
-Task compute_block(Rank& rank, int block, int blocks, bool joins) {
+Task run_place(Rank& rank, Server& sm, TrackId track, FillCounter& finished) {
+  co_await run_jobs(rank, sm, track);
+  finished.add(rank.world.scheduler, 0);
+}
+
+// Short-lived blocks on one SM: as many places as it has room for blocks, and a new block in each as soon as
+// the one before has ended.
+struct Sm {
+  Role role;
+  int block;
+  int first_lane;
+};
+Task run_short_lived(Rank& rank, Sm where, int places) {
+  if (places == 0) {
+    co_return;
+  }
+  World& world = rank.world;
+  Server sm;
+  FillCounter finished(0, places, "the job blocks of SM", where.block);
+  for (int place = 0; place < places; ++place) {
+    const TrackId track = world.recorder.add_track(rank.id, Stage::gemm_combine_push, where.role,
+                                                   where.block, where.first_lane + place);
+    world.scheduler.spawn(run_place(rank, sm, track, finished));
+  }
+  co_await finished.opened();
+}
+
+// What a compute block's SM does once its tiles are done.
+enum class Then { ends, joins, holds_short_lived };
+
+Task compute_block(Rank& rank, int block, int blocks, Then then) {
   World& world = rank.world;
   const TrackId track =
       world.recorder.add_track(rank.id, Stage::gemm_combine_push, Role::compute, block);
@@ -131,16 +163,27 @@ Task compute_block(Rank& rank, int block, int blocks, bool joins) {
     co_await run_tile(rank, gemm, track, tile);
     rank.done[tile / gemm.costs.n_tiles].add(world.scheduler, us(world.profile.poll_latency));
   }
-  if (joins) {
-    co_await run_jobs(rank, track);
+  if (then == Then::joins) {
+    Server sm;
+    co_await run_jobs(rank, sm, track);
+  } else if (then == Then::holds_short_lived) {
+    co_await run_short_lived(rank, {Role::compute, block, timeline::kFirstFreeLane},
+                             static_cast<int>(world.profile.job_blocks_per_freed_sm));
   }
+  end_block(rank);
+}
+
+Task short_lived_blocks(Rank& rank, int sm) {
+  co_await run_short_lived(rank, {Role::communication, sm, 0},
+                           static_cast<int>(rank.world.profile.job_blocks_per_sm));
   end_block(rank);
 }
 
 }  // namespace
 
 Task job_block(Rank& rank, TrackId track) {
-  co_await run_jobs(rank, track);
+  Server sm;
+  co_await run_jobs(rank, sm, track);
   end_block(rank);
 }
 
@@ -151,14 +194,22 @@ Task gemm_combine_push(Rank& rank) {
   const int compute_sms =
       config.study == Study::compute_all ? world.sms() : world.sms() - config.combine_comm_sms;
   const int comm_sms = combines ? config.combine_comm_sms : 0;
-  const bool all_hands = combines && config.all_hands && config.combine == Combine::dispenser;
+  const bool resident = config.combine == Combine::dispenser;
+  const Then then = !combines          ? Then::ends
+                    : !resident        ? Then::holds_short_lived
+                    : config.all_hands ? Then::joins
+                                       : Then::ends;
 
   const Time begin = world.scheduler.now();
   begin_kernel(rank, compute_sms + comm_sms);
   for (int block = 0; block < compute_sms; ++block) {
-    world.scheduler.spawn(compute_block(rank, block, compute_sms, all_hands));
+    world.scheduler.spawn(compute_block(rank, block, compute_sms, then));
   }
   for (int block = 0; block < comm_sms; ++block) {
+    if (!resident) {
+      world.scheduler.spawn(short_lived_blocks(rank, block));
+      continue;
+    }
     const TrackId track =
         world.recorder.add_track(rank.id, Stage::gemm_combine_push, Role::communication, block);
     world.scheduler.spawn(job_block(rank, track));

@@ -40,8 +40,11 @@ struct Profile {
   double dram_gather_fraction = 0;  // of a copy's rate, that row gathers and scatters reach
 
   // GEMM. Rates are of all SMs, in the main loop.
-  double gemm_m128n256 = 0;        // [TFLOP/s]
-  double gemm_m128n128 = 0;        // [TFLOP/s]
+  double gemm_m128n256 = 0;  // [TFLOP/s]
+  double gemm_m128n128 = 0;  // [TFLOP/s]
+  // The power limit lowers the clock with the number of SMs that compute: n of N run a tile's products
+  // (n/N)^power_exponent times as long as all N do.
+  double power_exponent = 0;
   double tile_fill = 0;            // [us] pipeline fill, before the first product
   double tile_epilogue = 0;        // [us] registers to memory, not overlapped
   double activation_epilogue = 0;  // [us] more of it with the activation fused in
@@ -64,6 +67,8 @@ struct Profile {
   double elect_latency = 0;      // [us] one local atomic
   double watermark_latency = 0;  // [us] system-scope release until visible on the peer
   double block_launch = 0;       // [us] one short-lived block: scheduling and set-up
+  double job_blocks_per_sm = 0;  // short-lived blocks at a time on a communication SM of kernel 2
+  double job_blocks_per_freed_sm = 0;  // ... and on an SM whose compute block has ended
 
   // Links: each GPU's own, per direction.
   double link_pull = 0;           // [GB/s] rows read by SMs

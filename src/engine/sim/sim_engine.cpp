@@ -69,6 +69,7 @@ SimEngine::SimEngine(Profile profile) : profile_(std::move(profile)) {
   device_.name = profile_.name;
   device_.sms = static_cast<int>(profile_.sms);
   device_.smem_per_block = static_cast<int>(profile_.smem_per_block * 1024);
+  device_.fetches_first = true;
 }
 
 std::string SimEngine::identity() const {
