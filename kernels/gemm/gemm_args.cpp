@@ -124,7 +124,7 @@ GroupedGemmArgs make_grouped_gemm_args(const GroupedGemmDesc& desc, const GemmVa
 
   GroupedGemmArgs args{};
   args.a = encode("A", desc.a, {u64(desc.k), u64(desc.rows_capacity)},
-                  {u32(variant.block_k), u32(kBlockRows)});
+                  {u32(variant.block_k), u32(kConsumerRows)});
   args.b = encode("B", desc.b, {u64(desc.k), u64(desc.n), u64(desc.experts)},
                   {u32(variant.block_k), u32(b_box_rows), 1});
   args.d = encode("D", desc.d, {u64(d_cols), u64(desc.rows_capacity)},
@@ -135,6 +135,8 @@ GroupedGemmArgs make_grouped_gemm_args(const GroupedGemmDesc& desc, const GemmVa
   args.k_steps = static_cast<std::int32_t>((desc.k + variant.block_k - 1) / variant.block_k);
   args.d_cols = static_cast<std::int32_t>(d_cols);
   args.up_offset = static_cast<std::int32_t>(desc.n / 2);
+  args.slack = desc.slack;
+  args.next_tile = desc.next_tile;
   args.column_groups = desc.column_groups;
   args.block_group = 2;  // measured: gemm_bench
   return args;

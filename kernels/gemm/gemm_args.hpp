@@ -7,6 +7,9 @@
 // Rows are in slot order: every expert's rows are padded to multiples of 128, `expert_rows` is the
 // prefix sum of padded rows. The number of row blocks and the expert of each are read on the
 // device, so a captured launch stays right when the routing changes.
+//
+// With `slack`, rows 64 to 127 of a row block that has a slack of 64 or more are neither read nor
+// multiplied, and their rows of D are not written.
 #pragma once
 
 #include <cuda.h>
@@ -23,19 +26,20 @@ struct ClockStamp;
 // Travels inside the kernel's one __grid_constant__ aggregate: the copy engine reads the tensor
 // maps through the parameter's address.
 struct GroupedGemmArgs {
-  CUtensorMap a;                    // [rows_capacity, K], box 64 x 128
+  CUtensorMap a;                    // [rows_capacity, K], box 64 x 64
   CUtensorMap b;                    // [experts, N, K], box 64 x block_n / b_boxes
   CUtensorMap d;                    // [rows_capacity, N or N / 2], box 64 x 64
   const std::int32_t* expert_rows;  // [experts + 1] on the device
   std::int32_t experts;
-  std::int32_t n_tiles;    // tiles per row block; also the signals that a row block gets
-  std::int32_t k_steps;    // ring stages per tile
-  std::int32_t d_cols;     // columns of D
-  std::int32_t up_offset;  // fused: first row of `up` in B (= N / 2)
-  std::int32_t column_groups =
-      1;                     // ranges of N tiles that are done one after the other (TileOrder)
-  std::int32_t block_group;  // row blocks of one expert whose N tiles are interleaved, at least 1
-  ClockStamp* clock;         // the plain kernel's SM clock goes here; may be null
+  std::int32_t n_tiles;            // tiles per row block; also the signals that a row block gets
+  std::int32_t k_steps;            // ring stages per tile
+  std::int32_t d_cols;             // columns of D
+  std::int32_t up_offset;          // fused: first row of `up` in B (= N / 2)
+  std::int32_t column_groups = 1;  // ranges of N tiles, done one after the other (TileOrder)
+  std::int32_t block_group;   // row blocks of one expert whose N tiles are interleaved, at least 1
+  const std::int32_t* slack;  // [row blocks] on the device: empty rows at its end; null: none
+  std::uint32_t* next_tile;   // on the device; null: round robin (Schedule)
+  ClockStamp* clock;          // the plain kernel's SM clock goes here; may be null
 };
 
 // Shapes and device pointers of one grouped GEMM.
@@ -48,6 +52,10 @@ struct GroupedGemmDesc {
   const void* b = nullptr;
   void* d = nullptr;
   const std::int32_t* expert_rows = nullptr;
+  const std::int32_t* slack = nullptr;  // may be null
+  // Tiles are dealt out by this counter if there is one: zero before the first launch, zero again
+  // after each that ran to its end. Its owner clears it after an aborted one.
+  std::uint32_t* next_tile = nullptr;
   int column_groups = 1;  // divides the number of N tiles
 };
 

@@ -2,13 +2,13 @@
 // same numbers as JSON lines after it.
 //
 //   gemm_bench [filter] [rest_ms]
-//     filter   substring of "case variant", e.g. "down n256"; "" is all
+//     filter   substring of "case variant form", e.g. "down n256_s4_store g2_c1"; "" is all
 //     rest_ms  pause before each batch, so that the power limit bites less (0: sustained load)
 //
 // Random data; several input sets in turn, together larger than the L2; batches of launches between
-// two events, so that launch gaps hide; median and spread over batches; the variants of a case take
-// turns, so that the clock's drift hits all of them alike. The SM clock of each batch is clock64
-// over globaltimer on every SM, before and after.
+// two events, so that launch gaps hide; median and spread over batches; the variants and forms of a
+// case take turns, so that the clock's drift hits all of them alike. TFLOP/s count the rows that hold
+// something, not their padding.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -20,12 +20,18 @@
 #include <thread>
 #include <vector>
 
+#include "gemm_bench_cases.hpp"
+#include "gemm_clocks.cuh"
 #include "gemm_launch.hpp"
 #include "gemm_reference.cuh"
 
 namespace fk = fusescope::kernels;
 
 namespace {
+
+using fk::bench::Case;
+using fk::bench::Clock;
+using fk::bench::Form;
 
 #define CHECK(call)                                                                        \
   do {                                                                                     \
@@ -40,38 +46,6 @@ constexpr int kSets = 2;
 constexpr int kBatch = 8;
 constexpr int kSamples = 15;
 constexpr int kWarmUps = 2;
-
-struct Case {
-  const char* name;
-  int experts;
-  int rows_per_expert;
-  std::int64_t n;
-  std::int64_t k;
-  fk::Epilogue epilogue;
-};
-
-constexpr Case kCases[] = {
-    {"gate_up", 64, 256, 1536, 4096, fk::Epilogue::kStore},
-    {"down", 64, 256, 4096, 768, fk::Epilogue::kStore},
-    {"gate_up_fused", 64, 256, 1536, 4096, fk::Epilogue::kSiluMul},
-    {"gate_up_128", 64, 128, 1536, 4096, fk::Epilogue::kStore},
-    {"down_128", 64, 128, 4096, 768, fk::Epilogue::kStore},
-    {"gate_up_384", 64, 384, 1536, 4096, fk::Epilogue::kStore},
-    {"large", 8, 2048, 7168, 4096, fk::Epilogue::kStore},
-};
-
-struct Clock {
-  long long cycles;
-  unsigned long long ns;
-};
-
-__global__ void read_clocks(Clock* per_sm) {
-  unsigned sm = 0;
-  unsigned long long ns = 0;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
-  per_sm[sm] = {clock64(), ns};
-}
 
 template <class T>
 T* device_alloc(std::size_t count) {
@@ -107,34 +81,48 @@ struct Bench {
     std::vector<Clock> b(sms), a(sms);
     CHECK(cudaMemcpy(b.data(), before, sms * sizeof(Clock), cudaMemcpyDeviceToHost));
     CHECK(cudaMemcpy(a.data(), after, sms * sizeof(Clock), cudaMemcpyDeviceToHost));
-    std::vector<double> ghz;
-    for (int i = 0; i < sms; ++i) {
-      if (a[i].ns > b[i].ns && b[i].ns != 0) {
-        ghz.push_back(static_cast<double>(a[i].cycles - b[i].cycles) /
-                      static_cast<double>(a[i].ns - b[i].ns));
-      }
-    }
-    if (ghz.empty())
-      return 0;
-    std::sort(ghz.begin(), ghz.end());
-    return ghz[ghz.size() / 2];
+    return fk::bench::clock_ghz(b, a);
   }
 };
 
 struct Loaded {
   std::vector<InputSet> sets;
   std::int32_t* expert_rows = nullptr;
-  std::int64_t rows = 0;
+  std::int32_t* slack = nullptr;
+  std::uint32_t* next_tile = nullptr;
+  std::int64_t rows = 0;  // with padding
+  std::int64_t hits = 0;
+  bool has_slack = false;  // some row block is half empty
 };
+
+template <class T>
+T* uploaded(const std::vector<T>& from) {
+  T* to = device_alloc<T>(from.size());
+  CHECK(cudaMemcpy(to, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
+  return to;
+}
+
+// Expert by expert; the routing's tables.
+void load_routing(const Case& c, Loaded& l) {
+  std::vector<std::int32_t> prefix{0};
+  std::vector<std::int32_t> slack;
+  for (const int hits : fk::bench::hits_per_expert(c)) {
+    const int blocks = (hits + fk::kBlockRows - 1) / fk::kBlockRows;
+    for (int b = 0; b < blocks; ++b)
+      slack.push_back(std::max(0, (b + 1) * fk::kBlockRows - hits));
+    prefix.push_back(prefix.back() + blocks * fk::kBlockRows);
+    l.hits += hits;
+  }
+  l.rows = prefix.back();
+  l.has_slack = *std::max_element(slack.begin(), slack.end()) >= fk::kConsumerRows;
+  l.expert_rows = uploaded(prefix);
+  l.slack = uploaded(slack);
+  l.next_tile = uploaded<std::uint32_t>({0});
+}
 
 Loaded load(const Case& c) {
   Loaded l;
-  l.rows = std::int64_t{c.experts} * c.rows_per_expert;
-  std::vector<std::int32_t> prefix;
-  for (int e = 0; e <= c.experts; ++e)
-    prefix.push_back(e * c.rows_per_expert);
-  l.expert_rows = device_alloc<std::int32_t>(prefix.size());
-  CHECK(cudaMemcpy(l.expert_rows, prefix.data(), prefix.size() * 4, cudaMemcpyHostToDevice));
+  load_routing(c, l);
   for (int i = 0; i < kSets; ++i) {
     InputSet s{};
     const std::int64_t a = l.rows * c.k;
@@ -157,13 +145,16 @@ void unload(Loaded& l) {
     CHECK(cudaFree(s.d));
   }
   CHECK(cudaFree(l.expert_rows));
+  CHECK(cudaFree(l.slack));
+  CHECK(cudaFree(l.next_tile));
 }
 
-// Relative Frobenius error over every 37th row.
+// Relative Frobenius error over every 37th row. Rows of padding are left out: the output there is NaN
+// where it was not written.
 double error_of(const Bench& bench, const Case& c, const Loaded& l, const InputSet& s) {
   CHECK(cudaMemset(bench.sums, 0, 2 * sizeof(double)));
-  const fk::reference::Problem p{
-      s.a, s.b, l.expert_rows, c.n, c.k, c.experts, c.epilogue == fk::Epilogue::kSiluMul};
+  const fk::reference::Problem p{s.a, s.b, l.expert_rows, l.slack,
+                                 c.n, c.k, c.experts,     c.epilogue == fk::Epilogue::kSiluMul};
   fk::reference::compare<<<bench.sms * 8, 256>>>(p, s.d, l.rows, 37, bench.sums);
   CHECK(cudaGetLastError());
   double sums[2];
@@ -175,7 +166,7 @@ double error_of(const Bench& bench, const Case& c, const Loaded& l, const InputS
 struct Entry {
   fk::GemmVariant variant;
   int workers = 0;
-  int group = 1;
+  Form form;
   double error = 0;
   std::vector<fk::GroupedGemmArgs> args;
   std::vector<double> us;
@@ -183,15 +174,18 @@ struct Entry {
 };
 
 Entry prepare(const Bench& bench, const Case& c, const Loaded& l, const fk::GemmVariant& v,
-              int group) {
+              const Form& form) {
   Entry entry;
   entry.variant = v;
   entry.workers = bench.sms;
-  entry.group = group;
+  entry.form = form;
   for (const InputSet& s : l.sets) {
-    entry.args.push_back(
-        fk::make_grouped_gemm_args({l.rows, c.n, c.k, c.experts, s.a, s.b, s.d, l.expert_rows}, v));
-    entry.args.back().block_group = group;
+    fk::GroupedGemmDesc desc{l.rows, c.n, c.k, c.experts, s.a, s.b, s.d, l.expert_rows};
+    desc.slack = form.slack ? l.slack : nullptr;
+    desc.next_tile = form.counter ? l.next_tile : nullptr;
+    desc.column_groups = form.column_groups;
+    entry.args.push_back(fk::make_grouped_gemm_args(desc, v));
+    entry.args.back().block_group = form.block_group;
   }
   CHECK(cudaMemset(l.sets[0].d, 0xFF, l.rows * c.n * 2));
   fk::launch_grouped_gemm(entry.args[0], v, entry.workers, nullptr);
@@ -201,13 +195,13 @@ Entry prepare(const Bench& bench, const Case& c, const Loaded& l, const fk::Gemm
 }
 
 void sample(const Bench& bench, Entry& entry, bool warm_up) {
-  read_clocks<<<bench.sms, 1024>>>(bench.before);
+  fk::bench::read_clocks<<<bench.sms, 1024>>>(bench.before);
   CHECK(cudaEventRecord(bench.begin));
   for (int i = 0; i < kBatch; ++i) {
     fk::launch_grouped_gemm(entry.args[i % kSets], entry.variant, entry.workers, nullptr);
   }
   CHECK(cudaEventRecord(bench.end));
-  read_clocks<<<bench.sms, 1024>>>(bench.after);
+  fk::bench::read_clocks<<<bench.sms, 1024>>>(bench.after);
   CHECK(cudaDeviceSynchronize());
   if (warm_up)
     return;
@@ -222,23 +216,32 @@ bool print(const Bench& bench, const Case& c, const Loaded& l, Entry& entry, std
   std::sort(entry.ghz.begin(), entry.ghz.end());
   const double median = entry.us[entry.us.size() / 2];
   const double clock = entry.ghz[entry.ghz.size() / 2];
-  const double tflops = 2.0 * l.rows * c.n * c.k / median * 1e-6;
+  const double tflops = 2.0 * l.hits * c.n * c.k / median * 1e-6;
   const double peak = bench.sms * 4096.0 * clock * 1e-3;  // dense bf16: 4096 FLOP per SM and cycle
   const bool ok = entry.error <= 4e-3;
   const std::string name = fk::to_string(entry.variant);
-  std::printf("%-14s %-22s %4d %5d %9.1f %9.1f %9.1f %8.1f %6.3f %6.1f%% %.2e %s\n", c.name,
-              name.c_str(), entry.workers, entry.group, median, entry.us.front(), entry.us.back(),
+  std::printf("%-21s %-18s %-22s %9.1f %9.1f %9.1f %8.1f %6.3f %6.1f%% %.2e %s\n", c.name,
+              name.c_str(), entry.form.name().c_str(), median, entry.us.front(), entry.us.back(),
               tflops, clock, 100 * tflops / peak, entry.error, ok ? "ok" : "WRONG");
   std::fflush(stdout);
   char line[512];
   std::snprintf(line, sizeof(line),
-                "{\"case\":\"%s\",\"variant\":\"%s\",\"workers\":%d,\"block_group\":%d,"
+                "{\"case\":\"%s\",\"variant\":\"%s\",\"form\":\"%s\",\"workers\":%d,"
+                "\"rows\":%lld,\"hits\":%lld,"
                 "\"median_us\":%.2f,\"min_us\":%.2f,\"max_us\":%.2f,\"samples\":%d,\"batch\":%d,"
                 "\"tflops\":%.1f,\"sm_ghz\":%.3f,\"of_clock\":%.4f,\"rel_error\":%.3e}\n",
-                c.name, name.c_str(), entry.workers, entry.group, median, entry.us.front(),
-                entry.us.back(), kSamples, kBatch, tflops, clock, tflops / peak, entry.error);
+                c.name, name.c_str(), entry.form.name().c_str(), entry.workers,
+                static_cast<long long>(l.rows), static_cast<long long>(l.hits), median,
+                entry.us.front(), entry.us.back(), kSamples, kBatch, tflops, clock, tflops / peak,
+                entry.error);
   json += line;
   return ok;
+}
+
+// Can the form run, and does it differ from the others on this case?
+bool is_distinct(const Case& c, const Loaded& l, const fk::GemmVariant& v, const Form& form) {
+  const std::int64_t n_tiles = (c.n + v.block_n - 1) / v.block_n;
+  return n_tiles % form.column_groups == 0 && (l.has_slack || !form.slack);
 }
 
 bool run(const Bench& bench, const Case& c, const std::string& filter, int rest_ms,
@@ -246,15 +249,16 @@ bool run(const Bench& bench, const Case& c, const std::string& filter, int rest_
   std::vector<Entry> entries;
   Loaded loaded;
   for (const fk::GemmVariant& v : fk::kGemmVariants) {
-    const std::string name = std::string(c.name) + " " + fk::to_string(v);
-    if (v.epilogue != c.epilogue || name.find(filter) == std::string::npos)
+    if (v.epilogue != c.epilogue)
       continue;
-    if (loaded.sets.empty())
-      loaded = load(c);
-    for (const int group : {1, 2, 4}) {
-      if (group > 1 && group > c.rows_per_expert / fk::kBlockRows)
+    for (const Form& form : fk::bench::kForms) {
+      const std::string name = std::string(c.name) + " " + fk::to_string(v) + " " + form.name();
+      if (name.find(filter) == std::string::npos)
         continue;
-      entries.push_back(prepare(bench, c, loaded, v, group));
+      if (loaded.sets.empty())
+        loaded = load(c);
+      if (is_distinct(c, loaded, v, form))
+        entries.push_back(prepare(bench, c, loaded, v, form));
     }
   }
   for (int i = -kWarmUps; i < kSamples; ++i) {
@@ -284,9 +288,9 @@ int main(int argc, char** argv) {
   const Bench bench;
   std::string json;
   bool ok = true;
-  std::printf("%-14s %-22s %4s %5s %9s %9s %9s %8s %6s %7s %8s\n", "case", "variant", "sms",
-              "group", "median us", "min", "max", "TFLOP/s", "GHz", "of clk", "error");
-  for (const Case& c : kCases)
+  std::printf("%-21s %-18s %-22s %9s %9s %9s %8s %6s %7s %8s\n", "case", "variant", "form",
+              "median us", "min", "max", "TFLOP/s", "GHz", "of clk", "error");
+  for (const Case& c : fk::bench::kCases)
     ok &= run(bench, c, filter, rest_ms, json);
   std::printf("%s", json.c_str());
   return ok ? 0 : 1;

@@ -42,7 +42,7 @@ class Consumer {
     if (lane() == 0)
       tile = control_.stage_tile[cursor_.slot];
     tile.row_block = __shfl_sync(~0u, tile.row_block, 0);
-    tile.n_tile = __shfl_sync(~0u, tile.n_tile, 0);
+    tile.columns = __shfl_sync(~0u, tile.columns, 0);
     return tile;
   }
 
@@ -55,12 +55,12 @@ class Consumer {
     for (int k = 0; k < kFirst; ++k) {
       if (k < k_steps)
         issue_step(acc, k > 0);
-      if (V.deferred && has_output_)
+      if (V.deferred && has_output())
         write_chunk(k);
       if (k < k_steps)
         finish_step(k > 0);
     }
-    if (V.deferred && has_output_)
+    if (V.deferred && has_output())
       end_output();
     for (int k = kFirst; k < k_steps; ++k) {
       issue_step(acc, 1);
@@ -71,19 +71,29 @@ class Consumer {
     release(previous());
   }
 
+  // Takes part in the ring for a tile that has no rows for this warpgroup. Deferred output goes on
+  // waiting: to write it here too costs registers that the multiplication has not.
+  __device__ void pass_over(int k_steps) {
+    for (int k = 0; k < k_steps; ++k) {
+      // Not before the stage is full: until then `empty` is in the phase of the stage's last use.
+      wait_phase(control_.full[cursor_.slot], cursor_.parity);
+      release(cursor_.slot);
+      cursor_.advance();
+    }
+  }
+
   // Takes the accumulators over as output of `tile`.
   __device__ void keep(const TileHeader& tile, const float (&acc)[kAccumulators]) {
 #pragma unroll
     for (int i = 0; i < kChunks * kChunkWords; ++i)
       output_[i] = output_pair(acc, 2 * i);
     output_tile_ = tile;
-    has_output_ = true;
   }
 
   // Writes kept output now. All warps of the warpgroup take this path together: a chunk's buffer
   // comes back only when every warp has written the chunks before it.
   __device__ void flush() {
-    if (!has_output_)
+    if (!has_output())
       return;
 #pragma unroll
     for (int chunk = 0; chunk < kChunks; ++chunk)
@@ -99,10 +109,14 @@ class Consumer {
 
   __device__ void record(ProbePoint point, const TileHeader& tile) {
     if (group_ == 0 && threadIdx.x % 128 == 0)
-      probe_.record(point, tile.row_block, tile.n_tile);
+      probe_.record(point, tile.row_block, tile.n_tile());
   }
 
  private:
+  __device__ bool has_output() const {
+    return output_tile_.row_block != kStop;
+  }
+
   __device__ void issue_step(float (&acc)[kAccumulators], int accumulate) {
     wait_phase(control_.full[cursor_.slot], cursor_.parity);
     const std::uint64_t a =
@@ -156,8 +170,8 @@ class Consumer {
   }
 
   __device__ void end_output() {
-    has_output_ = false;
     record(ProbePoint::kEpilogueEnd, output_tile_);
+    output_tile_.row_block = kStop;
   }
 
   __device__ static std::uint32_t output_pair(const float (&acc)[kAccumulators], int i) {
@@ -196,8 +210,7 @@ class Consumer {
   RingCursor<V.stages> cursor_;
   RingCursor<kStagedPerConsumer> chunk_;
   std::uint32_t output_[kChunks * kChunkWords];  // bf16 pairs of the tile that is to be written
-  TileHeader output_tile_{};
-  bool has_output_ = false;
+  TileHeader output_tile_{kStop, 0};             // kStop: there is none
 };
 
 template <GemmVariant V, class Probe>
@@ -210,6 +223,10 @@ __device__ inline void consume_tiles(const GroupedGemmArgs& args, GemmSmem<V> sm
     const TileHeader tile = consumer.next_tile();
     if (tile.row_block == kStop)
       break;
+    if (group >= tile.halves()) {
+      consumer.pass_over(args.k_steps);
+      continue;
+    }
     consumer.record(ProbePoint::kMainloopBegin, tile);
     consumer.multiply(args.k_steps, acc);
     consumer.record(ProbePoint::kMainloopEnd, tile);

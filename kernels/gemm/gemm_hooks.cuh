@@ -11,11 +11,11 @@
 //   followed by fence.proxy.async.
 //
 // Signal, called by one thread of the block per finished tile:
-//   void done(int row_block, int n_tile)   all 128 rows of the tile are written to global memory
-//   and
-//                                ordered before this call, so a release at gpu scope inside it
-//                                publishes them. A reader that acquires may use generic loads at
-//                                once; before bulk copies it needs its own fence.proxy.async.
+//   void done(int row_block, int n_tile)   all rows of the tile that hold any (args.slack) are
+//                                written to global memory and ordered before this call, so a
+//                                release at gpu scope inside it publishes them. A reader that
+//                                acquires may use generic loads at once; before bulk copies it
+//                                needs its own fence.proxy.async.
 //
 // Probe, called by one thread per role (see ProbePoint); `probe` is that thread's own object:
 //   void record(ProbePoint point, int row_block, int n_tile)

@@ -1,5 +1,5 @@
-// Producer role: one warp walks the block's tiles in slot order and fills the ring. Its first lane
-// asks the gate and issues the bulk tensor copies.
+// Producer role: one warp walks the block's tiles and fills the ring. Its first lane asks the gate and
+// issues the bulk tensor copies.
 #pragma once
 
 #include <cstdint>
@@ -45,13 +45,16 @@ class Producer {
       // The header is a generic store; consumers read it after acquiring `full`, which the arrive
       // below releases.
       if (k == 0)
-        control_.stage_tile[slot] = {job.row_block, job.n_tile};
-      const int bytes = a_stage_bytes(V) + (early ? 0 : b_stage_bytes(V));
+        control_.stage_tile[slot] = TileHeader::of(job);
+      const int bytes = job.halves * kHalfBytes + (early ? 0 : b_stage_bytes(V));
       ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared,
                                      &control_.full[slot], bytes);
-      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, smem_.a_stage(slot),
-                                &args_.a, {k * V.block_k, job.row_block * kBlockRows},
-                                &control_.full[slot]);
+      for (int half = 0; half < job.halves; ++half) {
+        ptx::cp_async_bulk_tensor(
+            ptx::space_cluster, ptx::space_global, smem_.a_stage(slot) + half * kHalfBytes,
+            &args_.a, {k * V.block_k, job.row_block * kBlockRows + half * kConsumerRows},
+            &control_.full[slot]);
+      }
       if (!early)
         load_b(slot, k, job);
       cursor_.advance();
@@ -75,6 +78,8 @@ class Producer {
   }
 
  private:
+  static constexpr int kHalfBytes = a_stage_bytes(V) / kConsumerGroups;
+
   __device__ void load_b(int slot, int k, const TileJob& job) {
     if constexpr (V.epilogue == Epilogue::kSiluMul) {
       // Gate rows above, the matching up rows below: one wgmma then yields both factors.
@@ -102,21 +107,26 @@ class Producer {
 template <GemmVariant V, class Gate, class Probe>
 __device__ inline void produce_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem, Gate& gate,
                                      Probe& probe, int worker, int workers) {
+  constexpr int kGateShut = -1;
   const bool leader = threadIdx.x % 32 == 0;
   Producer<V> producer(args, smem);
-  Schedule schedule(args, worker, workers);
+  Schedule schedule(args, workers);
   TileJob job{};
 
-  while (schedule.next(job)) {
-    bool open = true;
+  for (int tile = worker; schedule.find(tile, job);) {
+    int next = 0;
     if (leader) {
       probe.record(ProbePoint::kGateBegin, job.row_block, job.n_tile);
-      open = producer.open(gate, job);
+      const bool open = producer.open(gate, job);
       probe.record(ProbePoint::kGateEnd, job.row_block, job.n_tile);
       if (open)
         producer.load(job);
+      // Not earlier than behind the loads: blocks that take neighbouring tiles then begin them at
+      // nearly the same time, and share what they read. The full ring covers the counter's latency.
+      next = open ? schedule.after(tile) : kGateShut;
     }
-    if (__shfl_sync(~0u, static_cast<int>(open), 0) == 0)
+    tile = __shfl_sync(~0u, next, 0);
+    if (tile == kGateShut)
       break;
   }
   if (leader)

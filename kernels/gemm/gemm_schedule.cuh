@@ -1,5 +1,5 @@
 // Which tiles a block computes, in which order, and with which expert's weights. Run by the producer
-// warp, all lanes together: experts are looked up by ballot.
+// warp: experts are looked up by ballot.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,46 @@
 
 namespace fusescope::kernels {
 
-// The tiles of TileOrder, dealt out round robin.
+// Tiles have numbers in the order of TileOrder. A worker begins with its own number and takes growing
+// ones: with a counter, the smallest that nobody has taken; else round robin.
 class Schedule {
  public:
-  __device__ Schedule(const GroupedGemmArgs& args, int worker, int workers)
-      : args_(args),
-        order_{args.expert_rows[args.experts] / kBlockRows, args.n_tiles, args.column_groups,
-               args.block_group},
-        next_(worker),
-        step_(workers) {}
+  __device__ Schedule(const GroupedGemmArgs& args, int workers)
+      : args_(args), row_blocks_(args.expert_rows[args.experts] / kBlockRows), workers_(workers) {}
 
-  // False at the end. All lanes of the warp call it and get the same answer.
-  __device__ bool next(TileJob& job) {
-    if (next_ >= order_.tiles())
+  // The number of the worker's next tile. Called by one thread. A number behind the last tile ends the
+  // worker: it asks no more.
+  //
+  // A worker that has tiles gets exactly one number behind the last, so that all workers together ask
+  // as often as there are tiles, and the last question wraps the counter to zero for the next launch.
+  __device__ int after(int tile) const {
+    if (args_.next_tile == nullptr)
+      return tile + workers_;
+    const auto last = static_cast<unsigned>(order().tiles()) - 1;
+    return workers_ + static_cast<int>(atomicInc(args_.next_tile, last));
+  }
+
+  // False behind the last tile. All lanes of the warp call it and get the same answer.
+  __device__ bool find(int tile, TileJob& job) {
+    const TileOrder order = this->order();
+    if (tile >= order.tiles())
       return false;
-    const int near = order_.row_block_near(next_);
+    const int near = order.row_block_near(tile);
     if (near < first_block(expert_))
       expert_ = 0;  // the next range of columns begins
     expert_ = expert_of(near, expert_);
-    job = order_.at(next_, expert_, first_block(expert_), first_block(expert_ + 1));
-    next_ += step_;
+    job = order.at(tile, expert_, first_block(expert_), first_block(expert_ + 1));
+    if (args_.slack != nullptr && args_.slack[job.row_block] >= kConsumerRows)
+      job.halves = 1;
     return true;
   }
 
  private:
+  // Made anew where it is needed: of its members only one takes a register in between.
+  __device__ TileOrder order() const {
+    return {row_blocks_, args_.n_tiles, args_.column_groups, args_.block_group};
+  }
+
   __device__ int first_block(int expert) const { return args_.expert_rows[expert] / kBlockRows; }
 
   // Each lane tests the end of one expert, from one that is not behind the answer. Empty experts end
@@ -50,9 +66,8 @@ class Schedule {
   }
 
   const GroupedGemmArgs& args_;
-  TileOrder order_;
-  int next_;
-  int step_;
+  int row_blocks_;
+  int workers_;
   int expert_ = 0;
 };
 

@@ -7,16 +7,24 @@
 
 #include <cstdint>
 
+#include "gemm_tile_order.hpp"
 #include "gemm_variants.hpp"
 
 namespace fusescope::kernels {
 
 namespace ptx = cuda::ptx;
 
-// Which tile a stage (or a staged chunk) belongs to.
+// Which tile a stage (or a staged chunk) belongs to. Two words: the consumers have no register for a
+// third.
 struct TileHeader {
   std::int32_t row_block;  // kStop ends the loop
-  std::int32_t n_tile;
+  std::int32_t columns;    // the N tile, doubled; odd if only the first consumer has rows
+
+  __device__ static TileHeader of(const TileJob& job) {
+    return {job.row_block, job.n_tile * 2 + (job.halves == 1 ? 1 : 0)};
+  }
+  __device__ int n_tile() const { return columns / 2; }
+  __device__ int halves() const { return columns % 2 == 1 ? 1 : 2; }
 };
 inline constexpr std::int32_t kStop = -1;
 

@@ -13,12 +13,13 @@
 namespace fusescope::kernels {
 
 // The two storers of a block finish a tile's halves independently; the second one to finish signals
-// the tile. Tile i of the block uses slot i % kJoinSlots: the storers are never kJoinSlots tiles
-// apart, because a tile takes at least one ring stage, which both consumers must release, and at
-// least one staged chunk.
-__device__ inline bool second_to_store(GemmControl& control, int tile_count) {
+// the tile. Tiles with one half are signalled by its storer alone, and not counted here: the other
+// never hears of them. Tile i of the rest uses slot i % kJoinSlots: the storers are never kJoinSlots
+// such tiles apart, because one takes at least one ring stage, which both consumers must release, and
+// at least one staged chunk.
+__device__ inline bool second_to_store(GemmControl& control, int whole_tile) {
   const cuda::atomic_ref<std::uint32_t, cuda::thread_scope_block> halves(
-      control.halves_stored[tile_count % kJoinSlots]);
+      control.halves_stored[whole_tile % kJoinSlots]);
   // acq_rel: orders the first storer's completed writes before the second's signal.
   return halves.fetch_add(1, cuda::memory_order_acq_rel) % 2 == 1;
 }
@@ -31,7 +32,8 @@ __device__ inline void store_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem
   GemmControl& control = smem.control();
   RingCursor<kStagedPerConsumer> cursor;
 
-  for (int tile_count = 0;; ++tile_count) {
+  int whole_tiles = 0;
+  for (;;) {
     TileHeader tile{};
     for (int chunk = 0; chunk < kChunks; ++chunk) {
       wait_phase(control.staged[group][cursor.slot], cursor.parity);
@@ -41,7 +43,7 @@ __device__ inline void store_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem
         ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
         return;
       }
-      const int column = tile.n_tile * V.out_cols() + chunk * kStagedCols;
+      const int column = tile.n_tile() * V.out_cols() + chunk * kStagedCols;
       const int row = tile.row_block * kBlockRows + group * kConsumerRows;
       if (column < args.d_cols) {
         ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &args.d, {column, row},
@@ -65,9 +67,9 @@ __device__ inline void store_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem
       // fence orders the bulk stores before the generic release inside the signal.
       ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
       ptx::fence_proxy_async(ptx::space_global);
-      if (second_to_store(control, tile_count)) {
-        signal.done(tile.row_block, tile.n_tile);
-        probe.record(ProbePoint::kStored, tile.row_block, tile.n_tile);
+      if (tile.halves() == 1 || second_to_store(control, whole_tiles++)) {
+        signal.done(tile.row_block, tile.n_tile());
+        probe.record(ProbePoint::kStored, tile.row_block, tile.n_tile());
       }
     }
   }

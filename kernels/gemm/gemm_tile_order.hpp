@@ -11,6 +11,7 @@ struct TileJob {
   std::int32_t row_block;
   std::int32_t n_tile;
   std::int32_t expert;
+  std::int32_t halves = 2;  // 64-row halves of the row block that hold rows
 };
 
 // Slot order, with two exceptions. The N tiles of `block_group` row blocks of one expert are

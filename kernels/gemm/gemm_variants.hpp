@@ -27,8 +27,8 @@ struct GemmVariant {
   int block_k = 64;   // depth of one ring stage; 64 bf16 fill one 128-byte swizzle row
   int stages = 4;     // ring depth
   Epilogue epilogue = Epilogue::kStore;
-  // Write a tile's output under the next tile's multiplication. A tile is then signalled only when
-  // the block's next tile has been loaded: gates must not wait for signals of the same block.
+  // Write a tile's output under the multiplication of the block's next tile that has rows in the same
+  // half, and signal it only then: gates must not wait for signals of the same block.
   bool deferred = false;
 
   friend constexpr bool operator==(const GemmVariant&, const GemmVariant&) = default;

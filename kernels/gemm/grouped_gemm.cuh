@@ -9,7 +9,9 @@
 //     It may sit in one branch of a kernel whose other blocks do something else.
 //   - `args` is part of the kernel's __grid_constant__ parameter (the copy engine reads the tensor
 //     maps there); `smem` is dynamic shared memory of shared_bytes(V), 1024-byte aligned.
-//   - Worker w of n computes tiles w, w + n, ... of the slot order; results do not depend on n.
+//   - Worker w of n begins with tile w of the order and takes growing numbers (gemm_schedule.cuh);
+//     results depend neither on n nor on who computes which tile. All n workers must come, or the
+//     counter args.next_tile is left as after an abort.
 //   - gate, signal and probe: gemm_hooks.cuh. Each thread passes its own objects.
 //   - Uses named barrier kGemmBarrier (all threads, at the start and at the end) and never barrier 0;
 //     barriers 2 and up are free. After it returns no copy is in flight, all of this block's tiles

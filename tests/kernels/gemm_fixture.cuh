@@ -65,6 +65,7 @@ struct Shape {
   std::vector<int> blocks_per_expert;  // row blocks
   std::int64_t n;
   std::int64_t k;
+  std::vector<int> last_rows = {};  // rows that the last row block of each expert holds; empty: all
 
   int experts() const { return static_cast<int>(blocks_per_expert.size()); }
   int row_blocks() const {
@@ -74,6 +75,16 @@ struct Shape {
     return sum;
   }
   std::int64_t rows() const { return std::int64_t{row_blocks()} * kBlockRows; }
+  // By row block.
+  std::vector<std::int32_t> slack() const {
+    std::vector<std::int32_t> slack;
+    for (std::size_t e = 0; e < blocks_per_expert.size(); ++e) {
+      slack.resize(slack.size() + static_cast<std::size_t>(blocks_per_expert[e]), 0);
+      if (!last_rows.empty() && blocks_per_expert[e] > 0)
+        slack.back() = kBlockRows - last_rows[e];
+    }
+    return slack;
+  }
 };
 
 // One problem with its buffers. A has `spare` row blocks more than the routing fills.
@@ -87,11 +98,15 @@ class Fixture {
         b(shape_.experts() * shape_.n * shape_.k),
         d(capacity_ * d_cols()),
         expert_rows(shape_.experts() + 1),
+        slack(shape_.row_blocks()),
+        next_tile(1),
         sums_(2) {
     std::vector<std::int32_t> prefix{0};
     for (int blocks : shape_.blocks_per_expert)
       prefix.push_back(prefix.back() + blocks * kBlockRows);
     expert_rows.upload(prefix);
+    slack.upload(shape_.slack());
+    next_tile.fill_bytes(0);
     static std::uint64_t seed = 1;
     reference::fill_random<<<256, 256>>>(a.get(), capacity_ * shape_.k, seed++, 1.0f);
     reference::fill_random<<<256, 256>>>(b.get(), shape_.experts() * shape_.n * shape_.k, seed++,
@@ -99,28 +114,28 @@ class Fixture {
     d.fill_bytes(0xFF);  // NaN
   }
 
-  GroupedGemmArgs args() const {
-    return make_grouped_gemm_args({capacity_, shape_.n, shape_.k, shape_.experts(), a.get(),
-                                   b.get(), d.get(), expert_rows.get()},
-                                  variant_);
+  GroupedGemmArgs args() const { return args_reading(a.get()); }
+
+  GroupedGemmArgs args_reading(const void* rows) const {
+    GroupedGemmDesc desc{capacity_, shape_.n, shape_.k, shape_.experts(),
+                         rows,      b.get(),  d.get(),  expert_rows.get()};
+    if (!shape_.last_rows.empty())
+      desc.slack = slack.get();
+    return make_grouped_gemm_args(desc, variant_);
   }
 
   std::int64_t d_cols() const {
     return variant_.epilogue == Epilogue::kSiluMul ? shape_.n / 2 : shape_.n;
   }
 
-  // Relative Frobenius error over all rows that the routing fills; NaN if any was not written.
+  // Relative Frobenius error over all rows that hold something; NaN if any was not written.
   double relative_error() {
     if (shape_.rows() == 0)
       return 0;
     sums_.fill_bytes(0);
-    const reference::Problem problem{a.get(),
-                                     b.get(),
-                                     expert_rows.get(),
-                                     shape_.n,
-                                     shape_.k,
-                                     shape_.experts(),
-                                     variant_.epilogue == Epilogue::kSiluMul};
+    const reference::Problem problem{
+        a.get(),  b.get(),  expert_rows.get(), slack.get(),
+        shape_.n, shape_.k, shape_.experts(),  variant_.epilogue == Epilogue::kSiluMul};
     reference::compare<<<1024, 128>>>(problem, d.get(), shape_.rows(), 1, sums_.get());
     const std::vector<double> sums = sums_.download();
     return std::sqrt(sums[0] / sums[1]);
@@ -132,12 +147,18 @@ class Fixture {
     return bits;
   }
 
-  // Rows behind the last expert keep their poison.
+  // Rows behind the last expert, and empty second halves of row blocks, keep their poison.
   bool spare_rows_untouched() const {
     const std::vector<std::uint16_t> bits = output();
-    for (std::size_t i = shape_.rows() * d_cols(); i < bits.size(); ++i) {
-      if (bits[i] != 0xFFFF)
-        return false;
+    const std::vector<std::int32_t> empty = shape_.slack();
+    for (std::int64_t row = 0; row < capacity_; ++row) {
+      const auto block = static_cast<std::size_t>(row / kBlockRows);
+      const bool spare = block >= empty.size() ||
+                         (empty[block] >= kBlockRows / 2 && row % kBlockRows >= kBlockRows / 2);
+      for (std::int64_t i = row * d_cols(); spare && i < (row + 1) * d_cols(); ++i) {
+        if (bits[static_cast<std::size_t>(i)] != 0xFFFF)
+          return false;
+      }
     }
     return true;
   }
@@ -155,6 +176,8 @@ class Fixture {
   DeviceBuffer<__nv_bfloat16> b;
   DeviceBuffer<__nv_bfloat16> d;
   DeviceBuffer<std::int32_t> expert_rows;
+  DeviceBuffer<std::int32_t> slack;
+  DeviceBuffer<std::uint32_t> next_tile;
 
  private:
   DeviceBuffer<double> sums_;

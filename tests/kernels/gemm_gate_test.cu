@@ -168,19 +168,19 @@ class FlowRun {
         aborted(1) {}
 
   template <bool Ahead>
-  void run(int compute, int helpers, int lost_block, unsigned long long patience_ms) {
+  void run(int compute, int helpers, int lost_block, unsigned long long patience_ms,
+           bool counter = false) {
     arrived.fill_bytes(0xFF);
     d_copy.fill_bytes(0xFF);
     fixture.d.fill_bytes(0xFF);
     arrivals.fill_bytes(0);
     done.fill_bytes(0);
     aborted.fill_bytes(0);
+    fixture.next_tile.fill_bytes(0);  // the launch before may have been aborted
     const Shape& shape = fixture.shape();
     Flow flow{};
-    flow.gemm = make_grouped_gemm_args(
-        {fixture.capacity(), shape.n, shape.k, shape.experts(), arrived.get(), fixture.b.get(),
-         fixture.d.get(), fixture.expert_rows.get()},
-        kVariant);
+    flow.gemm = fixture.args_reading(arrived.get());
+    flow.gemm.next_tile = counter ? fixture.next_tile.get() : nullptr;
     flow.source = reinterpret_cast<const unsigned char*>(fixture.a.get());
     flow.a = reinterpret_cast<unsigned char*>(arrived.get());
     flow.d = reinterpret_cast<const unsigned char*>(fixture.d.get());
@@ -225,9 +225,10 @@ using Indices = ::testing::Types<Index<variant_index({256, 64, 4, Epilogue::kSto
 TYPED_TEST_SUITE(GatedGemm, Indices);
 
 template <int Index, bool Ahead>
-void check_flow(int compute, int helpers) {
-  FlowRun<Index> flow({{2, 0, 3, 1, 5}, 1536, 1024});
-  flow.template run<Ahead>(compute, helpers, -1, kPatienceMs);
+void check_flow(int compute, int helpers, const std::vector<int>& last_rows = {},
+                bool counter = false) {
+  FlowRun<Index> flow({{2, 0, 3, 1, 5}, 1536, 1024, last_rows});
+  flow.template run<Ahead>(compute, helpers, -1, kPatienceMs, counter);
   EXPECT_EQ(flow.aborted.download()[0], 0u);
   EXPECT_LE(flow.fixture.relative_error(), kTolerance);
   EXPECT_EQ(flow.d_copy.download(), flow.fixture.output()) << "a signal came before its rows";
@@ -245,17 +246,26 @@ TYPED_TEST(GatedGemm, RowsThatArriveLateAndSignalsThatAreFollowed) {
   check_flow<TypeParam::value, false>(2, 8);
 }
 
+TYPED_TEST(GatedGemm, HalfEmptyRowBlocksAreSignalledToo) {
+  if (no_device())
+    GTEST_SKIP() << "no CUDA device";
+  const std::vector<int> last_rows = {64, 0, 1, 30, 65};
+  check_flow<TypeParam::value, true>(sm_count() - 20, 16, last_rows);
+  check_flow<TypeParam::value, true>(sm_count() - 20, 16, last_rows, true);
+  check_flow<TypeParam::value, false>(3, 8, last_rows, true);
+}
+
 TYPED_TEST(GatedGemm, GateThatNeverOpensEndsTheLaunchAndTheNextOneIsRight) {
   if (no_device())
     GTEST_SKIP() << "no CUDA device";
   FlowRun<TypeParam::value> flow({{2, 0, 3, 1, 5}, 1536, 1024});
-  flow.template run<true>(sm_count() - 20, 16, 4, 50);
+  flow.template run<true>(sm_count() - 20, 16, 4, 50, true);
   EXPECT_EQ(flow.aborted.download()[0], 1u);
   EXPECT_EQ(flow.done.download()[4], 0u);
   flow.template run<false>(8, 16, 0, 50);
   EXPECT_EQ(flow.aborted.download()[0], 1u);
   EXPECT_EQ(flow.done.download()[0], 0u);
-  flow.template run<true>(sm_count() - 20, 16, -1, kPatienceMs);
+  flow.template run<true>(sm_count() - 20, 16, -1, kPatienceMs, true);
   EXPECT_EQ(flow.aborted.download()[0], 0u);
   EXPECT_LE(flow.fixture.relative_error(), kTolerance);
 }
