@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
@@ -202,25 +203,46 @@ ordered_json json_of(const SearchResult& result, const protocol::SearchOptions& 
 
 void SearchFlags::add_to(CLI::App& command) {
   const char* group = "Search of the protocol";
-  command
-      .add_option("--search", schedules,
-                  "Run so many schedules of small problems through the kernels' protocol, instead")
-      ->check(CLI::Range(1LL, 1'000'000'000'000LL))
-      ->group(group);
-  command.add_option("--bug", bug, "Plant a bug, to see it found (\"list\" shows them)")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--replay", replay, "Run one schedule again, as a search printed it")
-      ->group(group);
-  command
-      .add_option("--limit", limits,
-                  "NAME=NUMBER: the most that a drawn problem has of ranks, tokens, "
-                  "tokens_per_rank, experts, topk, iterations")
-      ->group(group);
-  command.add_option("--threads", threads, "Threads of the search; 0 = one per core")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str()
-      ->group(group);
+  const std::array options = {
+      command
+          .add_option(
+              "--search", schedules,
+              "Run so many schedules of small problems through the kernels' protocol, instead")
+          ->check(CLI::Range(1LL, 1'000'000'000'000LL)),
+      command
+          .add_option("--kernel", kernel,
+                      "What is searched: layer, or gemm_reduce_scatter, the third kernel")
+          ->capture_default_str(),
+      command.add_option("--bug", bug, "Plant a bug, to see it found (\"list\" shows them)")
+          ->capture_default_str(),
+      command.add_option("--limit", limits,
+                         "NAME=NUMBER: the most that a drawn problem has of ranks, tokens, "
+                         "tokens_per_rank, experts, topk, iterations"),
+      command.add_option("--threads", threads, "Threads of the search; 0 = one per core")
+          ->check(CLI::Range(0, 4096))
+          ->capture_default_str()};
+  CLI::Option* replayed =
+      command.add_option("--replay", replay, "Run one schedule again, as a search printed it")
+          ->group(group);
+  for (CLI::Option* option : options) {
+    option->group(group);
+    replayed->excludes(option);  // its text says what it runs
+  }
+}
+
+bool SearchFlags::asked() const {
+  if (schedules > 0 || !replay.empty() || bug != "none") {
+    return true;
+  }
+  for (const auto& [option, given] :
+       {std::pair{"--limit", !limits.empty()}, std::pair{"--threads", threads != 0},
+        std::pair{"--kernel", kernel != "layer"}}) {
+    if (given) {
+      throw InputError({option, "", "is for a search only, and none is asked for",
+                        "together with --search N, --bug NAME or --replay TEXT"});
+    }
+  }
+  return false;
 }
 
 int execute_search(const SearchFlags& flags, std::uint64_t seed, bool json) {

@@ -19,7 +19,8 @@ struct SearchFlags {
   std::vector<std::string> limits;  // --limit name=value
   int threads = 0;
   void add_to(CLI::App& command);
-  bool asked() const { return schedules > 0 || !replay.empty() || bug != "none"; }
+  // Throws InputError where one of them is given that means nothing without a search.
+  bool asked() const;
 };
 
 // Searches, or replays; returns the exit code. Throws InputError naming the option.
