@@ -102,8 +102,8 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   one.b = m.gate_up_weights;
   one.d = config.activation == Activation::fused ? plan.layer.act : plan.layer.gate_up;
   one.expert_rows = plan.layer.expert_rows;
+  one.slack = plan.layer.slack;
   plan.dispatch.gemm = make_grouped_gemm_args(one, plan.dispatch_variant);
-  plan.dispatch.gemm.clock = &m.words->clock[0];
   plan.dispatch.gemm.clock = &m.words->clock[0];
 
   plan.combine_variant = variant_of(config.tile, Epilogue::kStore);
@@ -112,8 +112,8 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   two.b = m.down_weights;
   two.d = plan.layer.partial;
   two.expert_rows = plan.layer.expert_rows;
+  two.slack = plan.layer.slack;
   plan.combine.gemm = make_grouped_gemm_args(two, plan.combine_variant);
-  plan.combine.gemm.clock = &m.words->clock[1];
   plan.combine.gemm.clock = &m.words->clock[1];
 }
 
