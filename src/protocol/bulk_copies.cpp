@@ -28,11 +28,13 @@ Copy& Machine::new_copy() {
 }
 
 void Machine::start_copy(Copy& copy, const Thread& thread) {
-  copy.thread = thread.index_;
+  const bool loads = copy.mbarrier >= 0;
+  copy.thread = loads ? thread.loads_of_ : thread.index_;
+  threads_[copy.thread]->loads_ += loads ? 1 : 0;
   copy.who = thread.label_id_;
   copy.launch = thread.launch_;
   copy.label = thread.label_;
-  copy.label.role = copy.mbarrier >= 0 ? Role::load : Role::store;
+  copy.label.role = loads ? Role::load : Role::store;
   copy.before.copy(thread.async_, width_);
   copy.reads_before.copy(thread.async_, width_);
   copy.reads_before.join(thread.generic_, width_);
@@ -59,7 +61,6 @@ void Thread::start_load(Span to, Span from, int checked, std::int32_t stamp, Mba
   copy.reads_at = copy.writes_at = ++machine_.ticks_[barrier.copier];
   copy.from_rank = static_cast<std::int16_t>(peer);
   copy.to_rank = label_.rank;
-  ++loads_;
   machine_.start_copy(copy, *this);
   if (machine_.traces()) {
     machine_.note(*this,
@@ -84,7 +85,6 @@ void Thread::start_constant_load(Span to, std::uint64_t value, std::int32_t stam
   copy.reads = copy.writes = barrier.copier;
   copy.reads_at = copy.writes_at = ++machine_.ticks_[barrier.copier];
   copy.from_rank = copy.to_rank = label_.rank;
-  ++loads_;
   machine_.start_copy(copy, *this);
 }
 

@@ -177,6 +177,7 @@ Thread& Machine::new_thread(int device, LaunchId launch, Label label) {
   thread.has_fenced_gpu_ = thread.has_fenced_system_ = thread.has_pending_ = false;
   thread.groups_ = {};
   thread.committed_ = thread.loads_ = 0;
+  thread.loads_of_ = index;
   thread.alive_ = false;
   thread.ready_at_ = thread.bounded_at_ = thread.next_waiter_ = -1;
   thread.waiting_in_ = nullptr;

@@ -26,6 +26,8 @@ const char* to_string(Role role) {
       return "storer";
     case Role::front:
       return "front";
+    case Role::summer:
+      return "summer";
     case Role::pusher:
       return "pusher";
     case Role::reducer:

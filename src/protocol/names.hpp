@@ -19,12 +19,13 @@ enum class Role : std::uint8_t {
   consumer,
   storer,
   front,
+  summer,
   pusher,
   reducer,
   load,   // a bulk copy into shared memory
   store,  // a bulk copy out of shared memory
 };
-inline constexpr int kRoles = 14;
+inline constexpr int kRoles = 15;
 
 struct Label {
   Role role = Role::stream;

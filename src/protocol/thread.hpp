@@ -151,6 +151,9 @@ class Thread {
   // Global to shared memory; `landed` counts it. `checked` cells of `from` must carry the stamp.
   void start_load(Span to, Span from, int checked, std::int32_t stamp, MbarrierId landed, int peer);
   void start_constant_load(Span to, std::uint64_t value, std::int32_t stamp, MbarrierId landed);
+  // A thread may not end before its loads have landed, unless another one of the block waits for them: then
+  // that one may not.
+  void leave_loads_to(const Thread& other) { loads_of_ = other.index_; }
   // Shared to global memory, in the thread's open group.
   void start_store(Span to, Span from, std::int32_t stamp, int peer);
   void commit_group();
@@ -217,8 +220,9 @@ class Thread {
   Clock fenced_gpu_, fenced_system_, pending_;
   bool has_fenced_gpu_ = false, has_fenced_system_ = false, has_pending_ = false;
   std::array<Group, kGroups> groups_;
-  int committed_ = 0;  // groups so far
-  int loads_ = 0;      // bulk loads of this thread that have not landed
+  int committed_ = 0;           // groups so far
+  int loads_ = 0;               // bulk loads that have not landed, for which this thread must stay
+  std::int32_t loads_of_ = -1;  // the thread that must stay for this one's loads
 
   std::coroutine_handle<> handle_;
   engine::sim::Task::Handle root_;

@@ -178,6 +178,35 @@ TEST(MemoryModel, SharedMemoryBelongsToTheCopyUntilItWasRead) {
   expect(FindingKind::incomplete, {{0, ends_early}});
 }
 
+Task waits_for_load(Thread& t, Places p) {
+  co_await t.wait_phase(p.landed, 0);
+  t.read(p.smem, kStamp);
+}
+Task looks_elsewhere(Thread& t, Places) {
+  co_await t.pause();
+}
+// Starts a load and ends; another thread of its block is there.
+template <Body other, bool leaves>
+Task loads_for(Thread& t, Places p) {
+  t.init_mbarrier(p.landed, 1, true);
+  t.write(p.source, 7, kStamp);
+  t.fence_proxy_async();
+  Thread& second = t.machine().fork(t, t.label(), false);
+  if (leaves) {
+    t.leave_loads_to(second);
+  }
+  t.arrive_expecting(p.landed, 1);
+  t.start_load({p.smem}, {p.source}, 1, kStamp, p.landed, 0);
+  t.machine().start(second, other(second, p));
+  co_await t.pause();
+}
+
+TEST(MemoryModel, SomebodyStaysForALoad) {
+  expect_ordered({{0, loads_for<waits_for_load, true>}});
+  expect(FindingKind::incomplete, {{0, loads_for<waits_for_load, false>}});
+  expect(FindingKind::incomplete, {{0, loads_for<looks_elsewhere, true>}});
+}
+
 template <int threads, int count>
 Task meeting(Thread& t, Places p) {
   if (t.label().block == 0) {

@@ -7,20 +7,6 @@ namespace {
 
 constexpr std::uint64_t kStop = ~0ull;
 
-// gemm_smem.cuh, RingCursor.
-struct RingCursor {
-  int depth;
-  int slot = 0;
-  std::uint32_t parity = 0;
-
-  void advance() {
-    if (++slot == depth) {
-      slot = 0;
-      parity ^= 1;
-    }
-  }
-};
-
 struct TileJob {
   int row_block, n_tile, expert;
 };

@@ -10,32 +10,31 @@ struct Compute {
   bool announces;  // block per job
 };
 
-Label label_of(const Thread& like, Role role, int group) {
-  Label label = like.label();
-  label.role = role;
-  label.index = static_cast<std::int16_t>(group);
-  return label;
-}
-
 bool runs_group(const Compute& c, int group) {
   return c.joins && group < c.gemm.layer.s.job_groups;
 }
 
-// Behind the GEMM: its own end barrier, then the join barrier. False: this thread has no jobs to run.
+// Behind the GEMM: its own end barrier, then the join barrier.
 Task leave_gemm(Thread& t, Compute c, int threads, bool consumes) {
   const Layer& layer = c.gemm.layer;
   if (!c.joins) {
     co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
     co_return;
   }
+  const bool mixes = layer.has(Bug::join_on_gemm_barrier) && consumes;
+  if (!layer.has(Bug::join_barrier_missing) && !mixes) {
+    co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
+  }
+  if (!layer.has(Bug::join_proxy_fence_missing)) {
+    t.fence_proxy_async();
+  }
   if (layer.has(Bug::join_barrier_missing)) {
     co_return;
   }
-  if (layer.has(Bug::join_on_gemm_barrier) && consumes) {
+  if (mixes) {
     co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kConsumers * kConsumerThreads);
     co_return;
   }
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
   co_await t.meet(c.gemm.block.named + kJoinBarrier, threads, kBlockThreads);
 }
 
@@ -43,18 +42,50 @@ JobGroup jobs_of(const Compute& c, int group) {
   return {c.gemm.layer, c.gemm.round, c.gemm.block, group, -1};
 }
 
-// The copy warpgroup's first warp is the front of the third job group, its last the pusher.
+int summer_index(int group, int warp) {
+  return group * kSummingWarps + warp;
+}
+
+// The parts of a warpgroup as threads that `add(role, index, stores)` makes.
+template <class Add>
+void start_parts(const JobGroup& jobs, Add add) {
+  Machine& machine = jobs.layer.machine;
+  Thread& front = add(Role::front, jobs.group, false);
+  for (int warp = 0; warp < kSummingWarps; ++warp) {
+    Thread& summer = add(Role::summer, summer_index(jobs.group, warp), false);
+    machine.start(summer, sum_jobs(summer, jobs, warp));
+    if (warp == 0) {
+      front.leave_loads_to(summer);
+    }
+  }
+  machine.start(front, fetch_jobs(front, jobs));
+  Thread& pusher = add(Role::pusher, jobs.group, true);
+  machine.start(pusher, push_rows(pusher, jobs));
+}
+
+// A warp of the GEMM's that goes on as one of a job's.
+Thread& fork_part(Thread& t, Role role, int index, bool stores) {
+  Label label = t.label();
+  label.role = role;
+  label.index = static_cast<std::int16_t>(index);
+  return t.machine().fork(t, label, stores);
+}
+
+// The copy warpgroup is the third job group: the producer's warp its front, the idle one and the first
+// storer's its summing warps, the second storer's its pusher.
 Task producer(Thread& t, Compute c) {
   co_await t.meet(c.gemm.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
   co_await produce_tiles(t, c.gemm);
   co_await leave_gemm(t, c, kProducerThreads, false);
   if (runs_group(c, 2)) {
-    co_await job_front(t, jobs_of(c, 2));
+    Thread& summer = fork_part(t, Role::summer, summer_index(2, 0), false);
+    t.machine().start(summer, sum_jobs(summer, jobs_of(c, 2), 0));
+    t.leave_loads_to(summer);
+    co_await fetch_jobs(t, jobs_of(c, 2));
   }
 }
 
 Task consumer(Thread& t, Compute c, int group) {
-  Machine& machine = t.machine();
   if (group == 0) {
     const bool lost =
         c.gemm.worker == 0 && c.gemm.layer.loses(Fault::lost_residency, t.rank(), c.gemm.round);
@@ -67,10 +98,9 @@ Task consumer(Thread& t, Compute c, int group) {
   co_await consume_tiles(t, c.gemm, group);
   co_await leave_gemm(t, c, kConsumerThreads, true);
   if (runs_group(c, group)) {
-    Thread& front = machine.fork(t, label_of(t, Role::front, group), false);
-    machine.start(front, job_front(front, jobs_of(c, group)));
-    machine.give_stores(t);
-    co_await job_back(t, jobs_of(c, group));
+    start_parts(jobs_of(c, group), [&](Role role, int index, bool stores) -> Thread& {
+      return fork_part(t, role, index, stores);
+    });
   }
 }
 
@@ -78,8 +108,12 @@ Task storer(Thread& t, Compute c, int group) {
   co_await t.meet(c.gemm.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);
   co_await store_tiles(t, c.gemm, group);
   co_await leave_gemm(t, c, kStorerThreads, false);
-  if (group == 1 && runs_group(c, 2)) {
-    co_await job_back(t, jobs_of(c, 2));
+  if (runs_group(c, 2)) {
+    if (group == 0) {
+      co_await sum_jobs(t, jobs_of(c, 2), 1);
+    } else {
+      co_await push_rows(t, jobs_of(c, 2));
+    }
   }
 }
 
@@ -150,10 +184,9 @@ class Launcher {
   }
 
   void start_group(const JobGroup& jobs, int block) const {
-    Thread& front = thread(Role::front, block, jobs.group, false);
-    layer_.machine.start(front, job_front(front, jobs));
-    Thread& back = thread(Role::pusher, block, jobs.group, true);
-    layer_.machine.start(back, job_back(back, jobs));
+    start_parts(jobs, [&](Role role, int index, bool stores) -> Thread& {
+      return thread(role, block, index, stores);
+    });
   }
 
  private:

@@ -25,7 +25,8 @@ MachineSize Layer::size_of(const Scenario& s) {
   const int slots = s.config.tokens_per_block;
   const int slot_components = 4;  // itself, its load, its stores' reads and writes
   const int gemm = 1 + kStages + kConsumers + 3 * kConsumers;
-  const int group = 4;  // front, back, the push's read and write
+  // Four parts, the loads of each piece, the push's read and write.
+  const int group = 2 + kSummingWarps + kJobPieces + 2;
   const int comm_1 = s.config.dispatch_comm_sms;
   const int fetching = comm_1 == 0 ? s.sms : comm_1;
   const int kernel_1 = (s.sms - comm_1) * gemm + fetching * slots * slot_components;
@@ -34,8 +35,8 @@ MachineSize Layer::size_of(const Scenario& s) {
   const int joiners = s.config.all_hands ? s.sms - comm_2 : 0;
   const int per_block =
       s.subject == Subject::layer ? s.job_groups * group : slots * slot_components;
-  const int kernel_2 =
-      (s.sms - comm_2) * gemm + (per_job ? 2 + s.tokens() * group : (comm_2 + joiners) * per_block);
+  const int kernel_2 = (s.sms - comm_2) * gemm + (per_job ? 2 + std::min(s.sms, s.tokens()) * group
+                                                          : (comm_2 + joiners) * per_block);
   MachineSize size;
   size.devices = s.devices;
   // Streams: one now, one after a fault, and the host between them.

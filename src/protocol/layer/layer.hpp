@@ -30,12 +30,12 @@ class Layer final : public Model {
   }
   int chunk_begin(int chunk) const { return chunk * s.tokens_per_rank / s.config.watermark_chunks; }
   int source_rank(int token) const { return token / s.tokens_per_rank; }
-  // Smem row `row` of a block: the cells of its parts.
+  // Smem row `row` of a block.
   Span smem_row(const BlockPlaces& block, int row) const {
-    return {block.smem + row * (s.row_block + 1), s.row_block};
+    return {block.smem + row * block.row_pitch, s.row_block};
   }
   CellId smem_weights(const BlockPlaces& block, int row) const {
-    return block.smem + row * (s.row_block + 1) + s.row_block;
+    return block.smem + row * block.row_pitch + s.row_block;
   }
   CellId tile_cells(CellId base, int row_block, int n_tile) const {
     return base + (row_block * s.n_tiles() + n_tile) * s.row_block;
@@ -109,8 +109,11 @@ struct JobGroup {
   const BlockPlaces& block;
   int group;
   int one_job;  // block per job: the only job; -1 = claim from the dispenser
+  const JobPlaces& places() const { return block.jobs[group]; }
 };
-Task job_front(Thread& thread, JobGroup jobs);
-Task job_back(Thread& thread, JobGroup jobs);
+// Its front, each of its kSummingWarps, its pusher.
+Task fetch_jobs(Thread& thread, JobGroup jobs);
+Task sum_jobs(Thread& thread, JobGroup jobs, int warp);
+Task push_rows(Thread& thread, JobGroup jobs);
 
 }  // namespace fusescope::protocol

@@ -1,21 +1,47 @@
 #include "protocol/layer/places.hpp"
 
+#include <algorithm>
+
 namespace fusescope::protocol {
 namespace {
 
-constexpr int kSmemRows = kJobBuffers * kMostJobGroups;
-static_assert(kSmemRows >= kStages + kStagedPerConsumer &&
-              kSmemRows >= kMostTokensPerBlock * kMostPushRows);
+constexpr int kSmemRows = kMostTokensPerBlock * kMostPushRows;
+constexpr int kGemmRows = kStages + kStagedPerConsumer;
+static_assert(kSmemRows >= kGemmRows);
 
 Name of(const char* what, int rank, int i = -1) {
   return {what, static_cast<std::int16_t>(rank), static_cast<std::int16_t>(i), -1, -1};
 }
 
-BlockPlaces add_block(Machine& machine, int rank, int device, int block, int row_block) {
+// kernels/job_memory.cuh: rows, pieces, control.
+JobPlaces add_jobs(Machine& machine, const Scenario& s, CellId first) {
+  JobPlaces jobs{};
+  jobs.rows = first;
+  jobs.pieces = jobs.rows + kJobRows * job_columns(s);
+  jobs.control = jobs.pieces + kJobPieces * (s.topk + 1);
+  jobs.piece_tokens = jobs.control + 1;
+  jobs.row_tokens = jobs.piece_tokens + kJobPieces;
+  jobs.full = machine.add_mbarriers(kJobPieces);
+  jobs.empty = machine.add_mbarriers(kJobPieces);
+  jobs.summed = machine.add_mbarriers(kJobRows);
+  jobs.drained = machine.add_mbarriers(kJobRows);
+  return jobs;
+}
+
+int job_cells(const Scenario& s) {
+  return kJobRows * job_columns(s) + kJobPieces * (s.topk + 1) + 1 + kJobPieces + kJobRows;
+}
+
+BlockPlaces add_block(Machine& machine, const Scenario& s, int rank, int device, int block) {
   Memory& memory = machine.memory();
   BlockPlaces places{};
-  places.smem = memory.add(of("smem", rank, block), kSmemRows * (row_block + 1));
-  places.mailboxes = memory.add(of("mailbox", rank, block), kMostJobGroups);
+  const int for_jobs = kMostJobGroups * job_cells(s);
+  places.row_pitch = std::max(s.row_block + 1, for_jobs / kGemmRows);
+  places.smem =
+      memory.add(of("smem", rank, block), std::max(kSmemRows * places.row_pitch, for_jobs));
+  for (int group = 0; group < kMostJobGroups; ++group) {
+    places.jobs[group] = add_jobs(machine, s, places.smem + group * job_cells(s));
+  }
   places.stage_tiles = memory.add(of("stage_tile", rank, block), kStages);
   places.chunk_tiles = memory.add(of("chunk_tile", rank, block), kConsumers * kStagedPerConsumer);
   places.cells = places.chunk_tiles + kConsumers * kStagedPerConsumer - places.smem;
@@ -82,7 +108,7 @@ std::vector<RankPlaces> add_places(Machine& machine, const Scenario& s, int row_
     p.claimed = machine.add_words(of("diagnosed", r), 1, device);
     const int short_lived = s.config.combine == Combine::block_per_job ? s.tokens() : 0;
     for (int block = 0; block < s.sms + short_lived; ++block) {
-      p.blocks.push_back(add_block(machine, r, device, block, s.row_block));
+      p.blocks.push_back(add_block(machine, s, r, device, block));
     }
     ranks.push_back(std::move(p));
   }

@@ -1,6 +1,7 @@
 #pragma once
 // The layer's memory on the machine: what each rank and each block owns, under the kernels' names.
 
+#include <array>
 #include <vector>
 
 #include "protocol/machine.hpp"
@@ -13,12 +14,18 @@ inline constexpr int kStages = 2;
 inline constexpr int kStagedPerConsumer = 2;
 inline constexpr int kConsumers = 2;
 inline constexpr int kJoinSlots = 8;
-inline constexpr int kJobBuffers = 2;
 inline constexpr int kMostJobGroups = 3;
 inline constexpr int kMostTokensPerBlock = 3;  // pushers, in gemm_reduce_scatter
 inline constexpr int kMostPushRows = 2;
 inline constexpr int kBlockThreads = 384;
+// The jobs' warpgroup (kernels/job_memory.cuh). A piece is one N tile's columns of a token's K rows.
 inline constexpr int kJobThreads = 128;
+inline constexpr int kJobRows = 2;
+inline constexpr int kJobPieces = 2;
+inline constexpr int kSummingWarps = 2;
+inline int job_columns(const Scenario& s) {
+  return kSummingWarps * s.n_tiles();  // the warps share the columns of a piece
+}
 // Named barriers of a block.
 inline constexpr int kGemmBarrier = 1;
 inline constexpr int kFetchedBarrier = 0;
@@ -26,15 +33,40 @@ inline constexpr int kJoinBarrier = 2;
 inline constexpr int kFirstJobBarrier = 3;
 inline constexpr int kNamedBarriers = kFirstJobBarrier + kMostJobGroups;
 
+// Position in a ring, and the parity of the slot's current use (gemm_smem.cuh, job_memory.cuh).
+struct RingCursor {
+  int depth;
+  int slot = 0;
+  std::uint32_t parity = 0;
+
+  void advance() {
+    if (++slot == depth) {
+      slot = 0;
+      parity ^= 1;
+    }
+  }
+};
+
 inline constexpr int kBarrierPoints = 3;
 enum class BarrierPoint { entry = 0, copied = 1 };
 
-// Shared memory is rows: `row_block` cells for the rows of a tile (or the parts of one token's row) and
-// one for the tile's weights. Row slots, ring stages, staged chunks and job buffers overlap, as they do on
-// the device.
+// Shared memory of one warpgroup that runs jobs.
+struct JobPlaces {
+  CellId rows;     // [kJobRows][columns]: what each summing warp writes of each piece
+  CellId pieces;   // [kJobPieces][topk + 1]: the rows, then their weights
+  CellId control;  // stands for the barriers' own memory
+  CellId piece_tokens, row_tokens;
+  MbarrierId full, empty, summed, drained;
+};
+
+// Shared memory is rows: `row_block` cells for the rows of a tile, and one for the tile's weights, at a
+// distance such that ring stages and staged chunks overlap with all warpgroups' JobPlaces, as they do on
+// the device. Row slots overlap with both.
 struct BlockPlaces {
-  CellId smem, mailboxes, stage_tiles, chunk_tiles;
+  CellId smem, stage_tiles, chunk_tiles;
+  int row_pitch;
   MbarrierId full, empty, staged, drained, landed;
+  std::array<JobPlaces, kMostJobGroups> jobs;
   BarrierId named;
   WordId halves;
   int cells;  // from `smem` on: everything that a new block finds undefined

@@ -1,5 +1,6 @@
 #include "protocol/layer/round.hpp"
 
+#include <array>
 #include <numeric>
 
 #include "base/random.hpp"
@@ -44,9 +45,10 @@ Routing draw_routing(const Scenario& s, Random& random) {
   return routing;
 }
 
-// The layer straight from its definition: no tables, no slots.
-std::uint64_t expert_row(const Scenario& s, std::uint64_t input, int rank, int expert) {
-  std::uint64_t row = 0;
+// The layer straight from its definition: no tables, no slots. By N tile.
+std::array<std::uint64_t, 8> expert_row(const Scenario& s, std::uint64_t input, int rank,
+                                        int expert) {
+  std::array<std::uint64_t, 8> row{};
   std::vector<std::uint64_t> hidden;
   for (int n = 0; n < s.n_tiles(); ++n) {
     std::uint64_t sum = 0;
@@ -57,24 +59,25 @@ std::uint64_t expert_row(const Scenario& s, std::uint64_t input, int rank, int e
   }
   for (int n = 0; n < s.n_tiles(); ++n) {
     for (int k = 0; k < s.n_tiles(); ++k) {
-      row += static_cast<std::uint64_t>(n + 1) *
-             Round::multiply(hidden[k], Round::weights(2, rank, expert, n, k));
+      row[n] += Round::multiply(hidden[k], Round::weights(2, rank, expert, n, k));
     }
   }
   return row;
 }
 
 void compute_reference(const Scenario& s, Round& round) {
-  round.sums.assign(static_cast<std::size_t>(s.ranks) * s.tokens(), 0);
   round.outputs.assign(s.tokens(), 0);
   for (int rank = 0; rank < s.ranks; ++rank) {
     for (int token = 0; token < s.tokens(); ++token) {
-      std::uint64_t& sum = round.sums[static_cast<std::size_t>(rank) * s.tokens() + token];
+      std::array<std::uint64_t, 8> columns{};
       for (int k = 0; k < s.topk; ++k) {
         const int expert = round.routing.experts[static_cast<std::size_t>(token) * s.topk + k];
-        sum += round.hit_weight(token, k) * expert_row(s, round.input(token), rank, expert);
+        const auto row = expert_row(s, round.input(token), rank, expert);
+        for (int c = 0; c < job_columns(s); ++c) {
+          columns[c] += Round::weighted(row[c / kSummingWarps], round.hit_weight(token, k), c);
+        }
       }
-      round.outputs[token] += sum;
+      round.outputs[token] += folded(columns.data(), job_columns(s));
     }
   }
 }

@@ -16,7 +16,6 @@ struct Round {
   std::int32_t stamp = 0;  // of every row that belongs to this iteration
   Routing routing;
   std::vector<ScheduleTables> tables;  // by rank
-  std::vector<std::uint64_t> sums;     // [rank][token], what the rank's job of the token must push
   std::vector<std::uint64_t> outputs;  // [token]
 
   std::uint64_t input(int token) const;
@@ -24,6 +23,10 @@ struct Round {
   static std::uint64_t weights(int which, int rank, int expert, int n_tile, int k_step);
   static std::uint64_t multiply(std::uint64_t row, std::uint64_t weights);
   static std::uint64_t activate(std::uint64_t value);
+  // What column `column` of a job's row adds for a hit, from the hit's partial row in that column's N tile.
+  static std::uint64_t weighted(std::uint64_t partial, std::uint64_t weight, int column) {
+    return partial * weight * static_cast<std::uint64_t>(column + 1);
+  }
   std::uint64_t hit_weight(int token, int k) const {
     return static_cast<std::uint64_t>(
         routing.weights[static_cast<std::size_t>(token) * routing.topk + k]);
