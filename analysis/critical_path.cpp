@@ -126,6 +126,11 @@ class Walk {
 
   // What a wait waited for, if that came after the wait began.
   Goal to_cause(EventId id) {
+    if (const EventId next = dependencies_.issued_first(id);
+        event(id).kind == Kind::push && next != kNone) {
+      give(event(next).begin_ns, id, false);
+      return {next, true};
+    }
     if (!is_wait(event(id).kind)) {
       return {};
     }
@@ -168,7 +173,16 @@ class Walk {
     if (previous == kNone) {
       previous = order_.freed_the_sm(id);
     }
+    // The push may have been visited: its end held up another event than its begin does. It began earlier, so
+    // that the walk ends all the same.
+    if (const EventId push = dependencies_.held_by(id);
+        push != kNone && previous != kNone && event(previous).end_ns < event(id).begin_ns &&
+        event(push).begin_ns < event(id).begin_ns) {
+      give(event(push).begin_ns, push, false);
+      return {push, true};
+    }
     if (previous != kNone && !visited_[previous]) {
+      give_to_issue(id, event(previous).end_ns);
       give(event(previous).end_ns, id, true);
       return {previous, false};
     }
@@ -179,6 +193,21 @@ class Walk {
       add(event(phase).begin_ns, Step::launch_gap, kNone, false, rank_of(id));
     }
     return {phase, true};
+  }
+
+  // A warpgroup's second sum waits until its first push is issued: until its threads go on, with the claim
+  // of the next job, or with the sum where there is none.
+  void give_to_issue(EventId sum, std::int64_t previous_end_ns) {
+    const EventId push = dependencies_.issued_first(sum);
+    if (event(sum).kind != Kind::sum || push == kNone) {
+      return;
+    }
+    const EventId claim = order_.last_begun_before(event(sum).track, event(sum).begin_ns);
+    if (claim != kNone && event(claim).kind == Kind::claim &&
+        event(claim).begin_ns >= event(push).begin_ns) {
+      give(event(claim).begin_ns, sum, true);
+    }
+    give(std::max(previous_end_ns, event(push).begin_ns), push, false);
   }
 
   // Gives [begin, now) to an event, or to the idle time before it.

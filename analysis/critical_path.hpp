@@ -13,6 +13,10 @@
 //                      of that tile was doing. A job in the dispenser goes to whoever is free first, so it
 //                      was not taken earlier because those hands were missing; which block ends up with
 //                      the last job is chance. Else the event before it on its track
+//   push, sum          of a warpgroup whose pushes run beside its sums: as Dependencies has the order of its
+//                      threads. A push that was complete when the next one had been issued: that issue, and so
+//                      from there to its end it is the push's time; a push or sum that a push holds up: that
+//                      push, from its issue on
 //   barrier, ids_exchange, all_gather, reduce_scatter
 //                      the rank that entered last, at the time it entered
 //   a kernel's phase   the event that ended last on its blocks' tracks

@@ -48,6 +48,54 @@ Cut cut(const Dependencies& dependencies, EventId id) {
   return cut(wait, rank, issued, what.end_ns);
 }
 
+// What a sum waited for a row buffer: from when its own lane was done with what comes before until the pusher
+// had counted the push two jobs before, or had given its buffer back. Nothing where it did not come to that.
+struct BufferWait {
+  std::int64_t wait_ns = 0;
+  Cut pieces;
+};
+
+BufferWait buffer_wait(const Dependencies& dependencies, EventId sum) {
+  const EventId counted = dependencies.previous_on_track(sum);
+  if (counted == kNone) {
+    return {};
+  }
+  if (const EventId push = dependencies.held_by(sum); push != kNone) {
+    Event wait = dependencies.event(sum);
+    wait.end_ns = wait.begin_ns;
+    wait.begin_ns = std::min(dependencies.event(counted).end_ns, wait.end_ns);
+    const Event& what = dependencies.event(push);
+    return {wait.end_ns - wait.begin_ns, cut(wait, what.peer, what.begin_ns, wait.end_ns)};
+  }
+  if (dependencies.event(counted).track == dependencies.event(sum).track) {
+    return {};
+  }
+  const Kind kind = dependencies.event(counted).kind;
+  if (kind != Kind::push && kind != Kind::elect && kind != Kind::watermark) {
+    return {};
+  }
+  const std::uint32_t track = dependencies.event(sum).track;
+  EventId before = sum;
+  while (before > dependencies.events_of_track(track).first &&
+         dependencies.event(before - 1).kind == Kind::claim) {
+    --before;
+  }
+  Event wait = dependencies.event(sum);
+  wait.begin_ns = before > dependencies.events_of_track(track).first
+                      ? dependencies.event(before - 1).end_ns
+                      : wait.begin_ns;
+  wait.end_ns = dependencies.event(counted).end_ns;
+  EventId push = counted;
+  while (push != kNone && dependencies.event(push).kind != Kind::push) {
+    push = dependencies.previous_on_track(push);
+  }
+  if (push == kNone || wait.begin_ns >= wait.end_ns) {
+    return {};
+  }
+  const Event& what = dependencies.event(push);
+  return {wait.end_ns - wait.begin_ns, cut(wait, what.peer, what.begin_ns, what.end_ns)};
+}
+
 bool is_tabulated(Kind kind) {
   return kind == Kind::ready_wait || kind == Kind::reduce_wait || kind == Kind::barrier ||
          kind == Kind::ids_exchange || kind == Kind::all_gather || kind == Kind::reduce_scatter;
@@ -112,6 +160,14 @@ WaitTable tabulate_waits(const Dependencies& dependencies, const std::vector<Gat
   }
   for (EventId id = 0; id < timeline.events.size(); ++id) {
     const Event& wait = timeline.events[id];
+    if (wait.kind == Kind::sum) {
+      const Track& track = dependencies.track_of(id);
+      if (const BufferWait buffer = buffer_wait(dependencies, id); buffer.wait_ns > 0) {
+        add(edge(track.rank, track.role, Kind::push, buffer.pieces.source_rank), buffer.wait_ns,
+            buffer.pieces.ns_by_blame);
+      }
+      continue;
+    }
     if (!is_tabulated(wait.kind) || wait.end_ns <= wait.begin_ns) {
       continue;
     }

@@ -16,6 +16,10 @@ namespace fusescope::analysis {
 //   gate_wait     the last token's row       not issued: before its pull; in flight: until counted
 //   ready_wait    a tile of the own GEMM 2   not issued: before its mainloop; in flight: until stored
 //   reduce_wait   a sender's watermark       not issued: before it was raised; in flight: until visible
+//   push          a row buffer: a sum       not issued: before the push two jobs before was issued; in
+//                 of a warpgroup            flight: until it is complete, or where a sum waits for the
+//                                           buffer alone, until that is read; landed: until it is counted
+//                                           and its watermark raised. The rank waited for is its receiver
 //   barrier, ids_exchange, all_gather, reduce_scatter
 //                 the last rank to enter     not issued: before it entered; landed: after
 struct WaitEdge {

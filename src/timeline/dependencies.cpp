@@ -82,6 +82,8 @@ void Dependencies::order_tracks() {
   const std::vector<Event>& events = timeline_->events;
   track_events_.resize(timeline_->tracks.size());
   previous_.assign(events.size(), kNone);
+  issued_first_.assign(events.size(), kNone);
+  held_by_.assign(events.size(), kNone);
   parent_.assign(events.size(), kNone);
   std::vector<EventId> open;
   for (EventId first = 0; first < events.size();) {

@@ -37,11 +37,24 @@ class Dependencies {
   // the same nanosecond counts). Where the lanes of a block are the warps of one program, the program's
   // order goes across them:
   //   epilogue      the mainloop of its tile
-  //   push          the sum of its job, unless its own lane was busy until later
-  //   sum           no claim: a block claims its next job while this one waits to be summed
+  //   push          the sum of its job, or what the pusher ended later of the push two jobs before
+  //   sum           no claim: a block claims its next job while this one waits to be summed. Its ready wait.
+  //                 Where the threads that sum also claim: what the pusher ended last of the push two jobs
+  //                 before (the push, its election or a watermark), for a warpgroup has two row buffers
   //   the first     of a lane of a compute block, which begins when the block's other lanes have done their
   //   claim, gate   part: the event of those that ended last before it began
   EventId previous_on_track(EventId id) const { return previous_[id]; }
+  // Where a warpgroup's pushes run beside its sums, what the pusher did before it came to this; else kNone:
+  //   push   the push of its next job, if that was issued before this one was complete: the pusher issues
+  //          it first, and looks only then whether this one is complete
+  //   sum    by threads that also claim: the push of the job before, if none was under way beside it. They
+  //          go on once that is issued, of which no record says when
+  EventId issued_first(EventId id) const { return issued_first_[id]; }
+  // Where sums have a lane of their own, the push that holds this event up if it begins later than what comes
+  // before it has ended; else kNone:
+  //   sum    the push two jobs before, until the copy engine has read the row buffer
+  //   push   of a warpgroup's second job: the first push, until it is issued and its buffer is read
+  EventId held_by(EventId id) const { return held_by_[id]; }
   // The slice that encloses this one on its track.
   EventId parent(EventId id) const { return parent_[id]; }
 
@@ -106,6 +119,7 @@ class Dependencies {
   void find_openings();
   void join_lanes();
   void join_block(const std::vector<std::uint32_t>& tracks);
+  void join_pushes(const std::vector<std::uint32_t>& tracks);
   void follow(EventId id, EventId earlier);
 
   const Timeline* timeline_;
@@ -113,6 +127,8 @@ class Dependencies {
   EventId duplicate_ = kNone;
   std::vector<Range> track_events_;
   std::vector<EventId> previous_;
+  std::vector<EventId> issued_first_;
+  std::vector<EventId> held_by_;
   std::vector<EventId> parent_;
   Table phases_;                 // key: kind, with one more column for barrier 1
   Table stage_ends_;             // key: stage

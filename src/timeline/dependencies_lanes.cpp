@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <unordered_map>
 #include <utility>
 
 #include "timeline/dependencies.hpp"
@@ -52,6 +53,11 @@ void Dependencies::join_lanes() {
       previous = previous_[previous];
     }
   }
+  for (const auto& [block, tracks] : blocks) {
+    if (tracks.size() > 1) {
+      join_pushes(tracks);
+    }
+  }
 }
 
 void Dependencies::join_block(const std::vector<std::uint32_t>& tracks) {
@@ -91,6 +97,64 @@ void Dependencies::join_block(const std::vector<std::uint32_t>& tracks) {
           }
         }
       }
+    }
+  }
+}
+
+// A warpgroup's jobs in the order of their sums, which one lane holds; their pushes are on other lanes.
+void Dependencies::join_pushes(const std::vector<std::uint32_t>& tracks) {
+  struct Push {
+    EventId push = kNone;
+    EventId released = kNone;  // what the pusher ended last of it
+  };
+  std::unordered_map<int, Push> pushes;  // by token
+  for (const std::uint32_t track : tracks) {
+    Push* last = nullptr;
+    for (EventId id = track_events_[track].first; id < track_events_[track].last; ++id) {
+      const Kind kind = event(id).kind;
+      if (kind == Kind::push) {
+        last = &pushes[event(id).token];
+        *last = {id, id};
+      } else if (last != nullptr && (kind == Kind::elect || kind == Kind::watermark)) {
+        last->released = id;
+      }
+    }
+  }
+  for (const std::uint32_t track : tracks) {
+    // Sums beside claims are done by the threads that claim, and go on with the pusher; sums with a lane of
+    // their own wait for their buffer alone.
+    const bool claims =
+        std::any_of(timeline_->events.begin() + track_events_[track].first,
+                    timeline_->events.begin() + track_events_[track].last, [](const Event& what) {
+                      return what.kind == Kind::claim || what.kind == Kind::ready_wait;
+                    });
+    Push before;      // of the job before
+    Push two_before;  // of the one before that
+    for (EventId id = track_events_[track].first; id < track_events_[track].last; ++id) {
+      const auto found = event(id).kind == Kind::sum ? pushes.find(event(id).token) : pushes.end();
+      if (found == pushes.end() || event(found->second.push).track == track) {
+        continue;
+      }
+      const Push& own = found->second;
+      if (claims) {
+        follow(id, two_before.released);
+        issued_first_[id] = two_before.push == kNone ? before.push : kNone;
+      } else {
+        held_by_[id] = two_before.push;
+        // The second push is issued when the pusher is done with the first, of which there is no record. A
+        // pusher that waits for the sum alone goes on promptly.
+        constexpr std::int64_t kPromptly = 300;  // [ns]
+        if (two_before.push == kNone && event(own.push).begin_ns > event(id).end_ns + kPromptly) {
+          held_by_[own.push] = before.push;
+        }
+      }
+      follow(own.push, two_before.released);
+      if (before.push != kNone && event(before.push).begin_ns < event(own.push).begin_ns &&
+          event(own.push).begin_ns < event(before.push).end_ns) {
+        issued_first_[before.push] = own.push;
+      }
+      two_before = before;
+      before = own;
     }
   }
 }

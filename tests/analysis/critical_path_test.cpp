@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "analysis/wait_table.hpp"
 #include "hand_made.hpp"
 
 namespace fusescope::analysis {
@@ -296,6 +299,107 @@ TEST(CriticalPath, AShortLivedBlockFollowsTheOneThatFreedItsSm) {
   EXPECT_EQ(path.by_token[0].token, 2);
   EXPECT_EQ(path.by_token[1].token, 1);  // ended at 38; job 0 had freed its SM at 35 for nobody
   EXPECT_EQ(path.by_step[static_cast<std::size_t>(Step::launch_gap)], 6);
+}
+
+// A warpgroup runs four jobs with two row buffers. Its pusher issues each push 20 ns late, and completes and
+// counts the push before only after that; a sum waits for the push two jobs before.
+TEST(CriticalPath, AWarpgroupsSumsWaitForItsPushes) {
+  HandMade made(1, 4);
+  made.wiring().hit_row_block = {{0, 0, 0, 0}};
+  made.wiring().expert_of_row_block = {{0}};
+  made.phase(0, Kind::gemm_combine_push, 0, 166);
+  const auto tiles = made.track(0, Stage::gemm_combine_push, Role::compute, 0);
+  made.event(tiles, Kind::mainloop, 0, 5, {.row_block = 0, .index = 0});
+  made.event(tiles, Kind::epilogue, 5, 10, {.row_block = 0, .index = 0});
+  const auto front = made.track(0, Stage::gemm_combine_push, Role::communication, 1, 2);
+  const std::uint32_t pushes[] = {
+      made.track(0, Stage::gemm_combine_push, Role::communication, 1, 3),
+      made.track(0, Stage::gemm_combine_push, Role::communication, 1, 4)};
+  const std::int64_t claimed[] = {10, 14, 46,
+                                  84};  // job 1 while job 0 waits to be summed, and so on
+  const std::int64_t ready[] = {12, 26, 58, 96};
+  const std::int64_t summed[] = {26, 58, 96, 134};  // begun 10 before
+  const std::int64_t pushed[] = {80, 118, 156, 162};
+  for (int job = 0; job < 4; ++job) {
+    const HandMade::Args args{.token = job, .index = job};
+    const HandMade::Args to{.token = job, .index = job, .peer = 0};
+    made.event(front, Kind::claim, claimed[job], claimed[job] + 2, args);
+    made.event(front, Kind::ready_wait, ready[job], ready[job] + 2,
+               {.token = job, .row_block = 0, .index = job});
+    made.event(front, Kind::sum, summed[job] - 10, summed[job], args);
+    made.event(pushes[job % 2], Kind::push, summed[job], pushed[job], to);
+    made.event(pushes[job % 2], Kind::elect, pushed[job], pushed[job] + 4, to);
+  }
+  const timeline::Timeline timeline = made.build();
+  const CriticalPath path = critical_path(timeline);
+  EXPECT_EQ(stretches(path), (std::vector<Stretch>{
+                                 {0, 10, Step::gemm_2},
+                                 {10, 12, Step::push_drain},
+                                 {12, 14, Step::combine_wait},
+                                 {14, 26, Step::push_drain},
+                                 {26, 28, Step::combine_wait},
+                                 {28, 166, Step::push_drain},
+                             }));
+  // Each push holds the path from its issue until the one before it is complete; the first until the
+  // second sum may begin, the last until it is complete itself.
+  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::push)],
+            (46 - 28) + (80 - 58) + (118 - 96) + (162 - 134));
+  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::elect)], 3 * 4);  // push 2's is hidden
+  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::sum)], 4 * 10);
+  EXPECT_EQ(path.exposed_communication_ns(), 90 + 12);
+
+  // Jobs 2 and 3 were ready 24 ns before their buffers were free: 20 in flight, 4 to be counted.
+  const WaitTable waits = tabulate_waits(timeline::Dependencies(timeline), {});
+  const auto buffers = std::find_if(waits.edges.begin(), waits.edges.end(),
+                                    [](const WaitEdge& edge) { return edge.kind == Kind::push; });
+  ASSERT_NE(buffers, waits.edges.end());
+  EXPECT_EQ(buffers->waits, 2);
+  EXPECT_EQ(buffers->ns_by_blame, (std::array<std::int64_t, kBlames>{0, 40, 8}));
+  EXPECT_EQ(buffers->source_rank, 0);
+}
+
+// The same where sums have a lane of their own: a sum waits until the copy engine has read its buffer, 20 ns
+// after the push two jobs before was issued late; the pusher takes one push after the other.
+TEST(CriticalPath, SumsOfTheirOwnLaneWaitForTheirBuffer) {
+  HandMade made(1, 4);
+  made.wiring().hit_row_block = {{0, 0, 0, 0}};
+  made.wiring().expert_of_row_block = {{0}};
+  constexpr std::int64_t k = 100;  // all times in tenths of a microsecond
+  made.phase(0, Kind::gemm_combine_push, 0, 118 * k);
+  const auto tiles = made.track(0, Stage::gemm_combine_push, Role::compute, 0);
+  made.event(tiles, Kind::mainloop, 0, 5 * k, {.row_block = 0, .index = 0});
+  made.event(tiles, Kind::epilogue, 5 * k, 10 * k, {.row_block = 0, .index = 0});
+  const auto front = made.track(0, Stage::gemm_combine_push, Role::communication, 1, 2);
+  const auto sums = made.track(0, Stage::gemm_combine_push, Role::communication, 1, 3);
+  const std::uint32_t pushes[] = {
+      made.track(0, Stage::gemm_combine_push, Role::communication, 1, 4),
+      made.track(0, Stage::gemm_combine_push, Role::communication, 1, 5)};
+  const std::int64_t begun[] = {14, 20, 40, 66};  // jobs 2 and 3 when their buffers were free
+  const std::int64_t issued[] = {20, 46, 72, 98};
+  const std::int64_t pushed[] = {66, 92, 110, 114};
+  for (int job = 0; job < 4; ++job) {
+    const HandMade::Args args{.token = job, .index = job};
+    const HandMade::Args to{.token = job, .index = job, .peer = 0};
+    made.event(front, Kind::claim, (10 + job) * k, (11 + job) * k, args);
+    made.event(sums, Kind::sum, begun[job] * k, (begun[job] + 6) * k, args);
+    made.event(pushes[job % 2], Kind::push, issued[job] * k, pushed[job] * k, to);
+    made.event(pushes[job % 2], Kind::elect, pushed[job] * k, (pushed[job] + 4) * k, to);
+  }
+  const CriticalPath path = critical_path(made.build());
+  // From the end: push 3 alone; push 1 while push 2 is issued; push 0 while push 1 is; and push 0 until push 1
+  // could be issued.
+  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::push)],
+            ((114 - 98) + (92 - 72) + (66 - 46) + (46 - 20)) * k);
+  EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::elect)], 3 * 4 * k);
+  EXPECT_EQ(path.unexplained_ns, 0);
+
+  const timeline::Timeline timeline = made.build();
+  const WaitTable waits = tabulate_waits(timeline::Dependencies(timeline), {});
+  const auto buffers = std::find_if(waits.edges.begin(), waits.edges.end(),
+                                    [](const WaitEdge& edge) { return edge.kind == Kind::push; });
+  ASSERT_NE(buffers, waits.edges.end());
+  EXPECT_EQ(buffers->waits, 2);
+  EXPECT_EQ(buffers->wait_ns, ((40 - 26) + (66 - 46)) * k);
 }
 
 TEST(CriticalPath, TheSerialLayerIsItsPhases) {

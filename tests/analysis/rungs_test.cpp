@@ -8,6 +8,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "analysis/rung_series.hpp"
 #include "layer/shape.hpp"
 
 namespace fusescope::analysis {
@@ -128,6 +129,63 @@ TEST(Rungs, JsonHasEveryCostByName) {
     EXPECT_TRUE(json["costs_us"].contains(called)) << called;
   }
   EXPECT_EQ(json["waves"][0]["waves_split"], 7);
+}
+
+TEST(Rungs, AreHeldAgainstTheRunsOwnMedian) {
+  Rungs agree = make_rungs(noisy(2), {});
+  hold_against(agree, agree.full().us + 0.5 * agree.full().half(), 1);
+  ASSERT_TRUE(agree.telescoping.has_value());
+  EXPECT_TRUE(agree.telescoping->agrees());
+  EXPECT_NE(agree.sentences.front().find("within their 95% intervals"), std::string::npos);
+  EXPECT_EQ(agree.sentences.front().find("Warning"), std::string::npos);
+
+  Rungs apart = make_rungs(noisy(2), {});
+  hold_against(apart, apart.full().us - 2 * apart.full().half() - 3, 1);
+  EXPECT_FALSE(apart.telescoping->agrees());
+  EXPECT_EQ(apart.sentences.front().rfind("Warning: ", 0), 0U);
+  EXPECT_NE(rungs_text(apart).find("not of the run's wall"), std::string::npos);
+  EXPECT_FALSE(nlohmann::json::parse(to_json(apart)).at("telescoping").at("agrees").get<bool>());
+}
+
+TEST(Rungs, OfASimulationSumToItsWallExactly) {
+  Walls walls;
+  for (std::size_t i = 0; i < walls.size(); ++i) {
+    walls[i] = {{kTrue[i]}};
+  }
+  Rungs rungs = make_rungs(walls, {});
+  hold_against(rungs, kTrue.back(), 0);
+  EXPECT_TRUE(rungs.telescoping->agrees());
+  hold_against(rungs, kTrue.back() - 0.1, 0);
+  EXPECT_FALSE(rungs.telescoping->agrees());
+}
+
+TEST(Rungs, WaitingIsArrivalLimitAndOrderingLoss) {
+  const Rungs rungs = make_rungs(noisy(2), {});
+  EXPECT_NEAR(rungs.waiting.us,
+              cost(rungs, RungCost::arrival_limit).us + cost(rungs, RungCost::ordering_loss).us,
+              1e-9);
+  EXPECT_LE(rungs.waiting.low, rungs.waiting.us);
+  EXPECT_GE(rungs.waiting.high, rungs.waiting.us);
+}
+
+// 768 tiles: 6 waves on 128 SMs, 7 on 124 and on 116.
+TEST(RungSeries, NamesTheStepWhereOneMoreWaveIsNeeded) {
+  const Problem problem = make_problem(load_shape("seed-tp2"), parse_routing("balanced"));
+  RungSeries series{"dispatch_comm_sms", {"4", "8", "16"}, {}};
+  for (const int sms : {4, 8, 16}) {
+    Config config;
+    config.dispatch_comm_sms = sms;
+    series.rungs.push_back(make_rungs(noisy(0), kernel_waves(problem, config, 132)));
+  }
+  const std::vector<std::string> steps = wave_steps(series);
+  ASSERT_EQ(steps.size(), 1U);  // kernel 2's split is the same at every value
+  EXPECT_NE(steps[0].find("dispatch_gemm: from dispatch_comm_sms 4 to 8 its 768 tiles go from 6 "
+                          "waves on 128 SMs to 7 on 124"),
+            std::string::npos)
+      << steps[0];
+  const std::string text = series_text(series);
+  EXPECT_NE(text.find("7 on 116 SMs"), std::string::npos);
+  EXPECT_NE(text.find("+ waiting"), std::string::npos);
 }
 
 }  // namespace
