@@ -213,9 +213,13 @@ class Rules {
 
   // What lies beside the kernels.
   void around() {
-    const std::int64_t build = path({Step::schedule_build});
-    suggest("schedule", "device",
-            fmt::format("the host builds the schedule in {}", spoken_us(build)), build);
+    const std::int64_t before =
+        path({Step::ids_exchange, Step::schedule_build, Step::barrier, Step::copy_in});
+    suggest("schedule", "fused",
+            fmt::format("ids exchange, schedule build, barriers and copy-in, not in one kernel, "
+                        "take {}",
+                        spoken_us(before)),
+            before);
     const std::int64_t gaps = path({Step::launch_gap});
     suggest("graph", "true", fmt::format("gaps between launches take {}", spoken_us(gaps)), gaps);
   }

@@ -38,11 +38,11 @@ __global__ void __launch_bounds__(kThreads)
     if (threadIdx.x == 0 && !layer.faults.loses(Wait::ids)) {
       // Orders the block's stores, joined by the barrier above, before the peer's acquire of the flag.
       __threadfence_system();
-      raise_flag(to.flags->ids[layer.rank], iteration);
+      raise_flag(to.flags->ids[layer.rank][0], iteration);
     }
   }
   if (part.wait && threadIdx.x == 0)
-    wait_for_flag(layer.guard, Wait::ids, peer, layer.mine().flags->ids[peer], iteration);
+    wait_for_flag(layer.guard, Wait::ids, peer, layer.mine().flags->ids[peer][0], iteration);
 }
 
 }  // namespace

@@ -14,10 +14,14 @@
 //                           pushed all jobs of s's tokens: both readers are done with s's rows.
 //   shared_tokens [T, H]    written by copy-in, read by every rank's kernel 1. Between the reads of n
 //                           and the write of n + 1 lies the entry barrier of n + 1, at which a rank
-//                           arrives after its kernel 1 of n.
+//                           arrives after its kernel 1 of n. The prologue has no such barrier, and its
+//                           copy-in waits for nothing: it comes after this rank's final reduce of n,
+//                           which has seen the watermarks that all ranks raise in their kernel 2 of n
+//                           (serial layer: after a reduce-scatter that all ranks' rows went into).
 //   staging [R, T, H]       plane p is written by rank p's kernel 2, read by this rank's final reduce.
 //                           Rank p's kernel 2 of n + 1 comes after the entry barrier of n + 1, at
-//                           which this rank arrives after its final reduce of n.
+//                           which this rank arrives after its final reduce of n; with the prologue,
+//                           after this rank's ids of n + 1, which it sends after that final reduce.
 //   everything else         is touched by this rank alone, in stream order.
 //
 // Row data is bf16, carried here as 16-bit words: host code needs no CUDA header for it.
@@ -32,10 +36,11 @@ namespace fusescope::kernels {
 using Bf16 = std::uint16_t;
 
 inline constexpr int kMaxWatermarkChunks = 64;
+inline constexpr int kIdsParts = 8;  // of what a rank sends to another in the ids exchange
 
 // Flags of one rank, each written by one rank only: `[r]` by rank r.
 struct Flags {
-  std::uint64_t ids[kMaxRanks];
+  std::uint64_t ids[kMaxRanks][kIdsParts];  // the ids exchange of its own kernel: in one part
   std::uint64_t barrier[kMaxRanks];
   std::uint64_t start[kMaxRanks];
   std::uint64_t watermark[kMaxRanks][kMaxWatermarkChunks];
@@ -64,6 +69,7 @@ struct Counters {
   std::uint64_t iteration = 0;  // grows by one per iteration
   std::uint32_t dispenser = 0;  // next position in job order
   std::uint32_t resident = 0;   // block per job: GEMM blocks that have started
+  std::uint32_t copied = 0;     // prologue: blocks whose part of the tokens is copied
   std::uint32_t diagnosed = 0;
   std::uint32_t abort = 0;
   // Pacing: when each line of the emulated link is free again, counted from `link_epoch_ns`, with

@@ -1,6 +1,6 @@
 #include "kernels/seed_counters.hpp"
 
-#include "kernels/bounded_wait.cuh"
+#include "kernels/counter_seeds.cuh"
 #include "kernels/cuda_check.hpp"
 #include "kernels/recording.cuh"
 
@@ -16,21 +16,10 @@ __global__ void __launch_bounds__(kThreads)
   const int thread = static_cast<int>(threadIdx.x);
   for (int b = thread; b < layer.row_blocks_capacity; b += kThreads) {
     layer.arrivals[b] = static_cast<std::uint32_t>(layer.slack[b]);
-    layer.done[b] = 0;
   }
-  Counters& counters = *layer.counters;
-  for (int i = thread; i < kMaxRanks * kMaxWatermarkChunks; i += kThreads)
-    counters.pushed[i / kMaxWatermarkChunks][i % kMaxWatermarkChunks] = 0;
-  if (thread == 0) {
-    counters.dispenser = 0;
-    counters.resident = 0;
-    counters.link_epoch_ns = now_ns();
-    counters.iteration += 1;
-  }
-  if (thread < kMaxRanks) {
-    counters.pull_free[thread] = 0;
-    counters.push_free[thread] = 0;
-  }
+  clear_counters(layer, thread, kThreads);
+  if (thread == 0)
+    layer.counters->iteration += 1;
   if constexpr (Records::kOn) {
     __syncthreads();
     if (thread == 0)

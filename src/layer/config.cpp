@@ -89,7 +89,7 @@ struct Names<Activation> {
 };
 template <>
 struct Names<ScheduleSite> {
-  static constexpr std::array<std::string_view, 2> kList = {"device", "host"};
+  static constexpr std::array<std::string_view, 3> kList = {"device", "host", "fused"};
 };
 template <>
 struct Names<TileShape> {
@@ -244,7 +244,10 @@ std::span<const Knob> knobs() {
       knob<&Config::activation>("activation",
                                 "silu(gate) * up: own kernel, or kernel 1's epilogue"),
       knob<&Config::tile>("tile", "the GEMM's tile, rows x columns"),
-      knob<&Config::schedule>("schedule", "where the schedule tables are built"),
+      knob<&Config::schedule>("schedule",
+                              "who builds the schedule tables: Thrust on the device, the host, or "
+                              "one kernel that is fused "
+                              "with the ids exchange and the copy-in"),
       knob<&Config::graph>("graph", "replay the iteration as one CUDA graph per rank"),
       knob<&Config::collectives>(
           "collectives",

@@ -19,7 +19,7 @@ enum class JobOrder { by_ready, by_token };
 enum class SlotOrder { by_token, interleave_sources, rotate_from_self };
 enum class Combine { dispenser, block_per_job };
 enum class Activation { separate, fused };
-enum class ScheduleSite { device, host };
+enum class ScheduleSite { device, host, fused };
 enum class TileShape { m128n256, m128n128 };
 enum class Collectives { automatic, nccl, peer_copies };
 

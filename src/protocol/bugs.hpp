@@ -74,6 +74,9 @@ enum class Bug {
   job_order_misses_one,
   jobs_before_gemm_resident,
   ready_wait_unguarded,
+  // The prologue
+  copied_by_any_block,
+  ids_parts_unwatched,
   // Between kernels and iterations
   sequence_reset,
   copied_barrier_skipped,

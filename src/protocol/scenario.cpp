@@ -81,7 +81,8 @@ void draw_knobs(Scenario& s, Random& random) {
   c.watermark_chunks = between(random, 1, s.tokens_per_rank);
   c.activation = one_of(random, {Activation::separate, Activation::fused});
   c.tile = one_of(random, {TileShape::m128n256, TileShape::m128n128});
-  c.schedule = random.below(4) == 0 ? ScheduleSite::host : ScheduleSite::device;
+  c.schedule = one_of(
+      random, {ScheduleSite::host, ScheduleSite::device, ScheduleSite::fused, ScheduleSite::fused});
   c.graph = random.below(2) == 0;
 }
 

@@ -6,6 +6,7 @@
 #include "kernels/activation.hpp"
 #include "kernels/gemm/gemm_launch.hpp"
 #include "kernels/ids_exchange.hpp"
+#include "kernels/prologue.hpp"
 #include "kernels/row_copies.hpp"
 #include "kernels/seed_counters.hpp"
 
@@ -15,6 +16,7 @@ namespace {
 using kernels::BarrierPoint;
 using kernels::Bf16;
 using kernels::Part;
+using kernels::PrologueSteps;
 using timeline::Kind;
 
 // Runs on a thread of the driver's, which must see no exception. The kernels run on the tables even
@@ -101,8 +103,7 @@ void Iteration::enqueue_start_line() const {
 void Iteration::fused() const {
   const bool whole = config_.study == Study::full;
   if (whole) {
-    exchange_and_schedule();
-    copy_in_between_barriers();
+    before_kernels();
   }
   dispatch_gemm();
   if (config_.activation == Activation::separate) {
@@ -119,12 +120,7 @@ void Iteration::fused() const {
 // iteration while another still reads these.
 void Iteration::serial() const {
   const bool by_nccl = lane_.nccl != nullptr;
-  exchange_and_schedule();
-  if (by_nccl) {
-    copy_in();
-  } else {
-    copy_in_between_barriers();
-  }
+  before_kernels();
   each([&](int rank) { all_gather(rank); });
   mark(Kind::all_gather);
   each([&](int rank) { kernels::launch_scatter_rows(plan(rank).layer, lane_.main.get()); });
@@ -156,6 +152,39 @@ void Iteration::serial() const {
   mark(Kind::reduce_scatter);
 }
 
+// Until ids, tables, counters and everybody's tokens are there.
+void Iteration::before_kernels() const {
+  if (config_.schedule == ScheduleSite::fused) {
+    prologue();
+    return;
+  }
+  exchange_and_schedule();
+  if (lane_.nccl != nullptr) {
+    copy_in();
+  } else {
+    copy_in_between_barriers();
+  }
+}
+
+void Iteration::prologue() const {
+  const auto range = step("prologue");
+  const auto launch = [&](PrologueSteps steps) {
+    each([&](int rank) {
+      kernels::PrologueArgs args = plan(rank).prologue;
+      args.steps = steps;
+      kernels::launch_prologue(args, lane_.main.get());
+    });
+  };
+  if (lane_.ranks.size() == 1) {
+    launch({});
+  } else {
+    launch({.send = true, .build = false, .meet = false});
+    launch({.send = false, .build = true, .meet = false});
+    launch({.send = false, .build = false, .meet = true});
+  }
+  mark(Kind::schedule_build);
+}
+
 void Iteration::exchange_and_schedule() const {
   {
     const auto range = step("ids exchange");
@@ -169,7 +198,7 @@ void Iteration::exchange_and_schedule() const {
   mark(Kind::schedule_build);
 }
 
-// Tables, and the counters that they seed.
+// Tables, and the counters that they seed. Of a study with schedule fused, too: what it needs beforehand.
 void Iteration::build_schedule() const {
   each([&](int rank) {
     const RankMemory& m = memory_.rank(rank);

@@ -51,6 +51,8 @@ class Iteration {
  private:
   void fused() const;
   void serial() const;
+  void before_kernels() const;
+  void prologue() const;
   void exchange_and_schedule() const;
   void build_schedule() const;
   void build_schedule_on_host(int rank) const;

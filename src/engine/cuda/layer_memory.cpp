@@ -1,10 +1,12 @@
 #include "engine/cuda/layer_memory.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <new>
 #include <utility>
 
+#include "kernels/prologue.hpp"
 #include "kernels/reference_layer.hpp"
 
 namespace fusescope::engine::cuda {
@@ -60,7 +62,9 @@ void allocate_arrays(RankMemory& m, const Shape& s, const TableSizes& sizes) {
   place(m, shared.flags, 1);
   place(m, a.counters, 1);
   char* workspace = nullptr;
-  place(m, workspace, static_cast<std::int64_t>(table_workspace_bytes(sizes)));
+  place(m, workspace,
+        static_cast<std::int64_t>(
+            std::max(table_workspace_bytes(sizes), kernels::prologue_workspace_bytes(sizes))));
 
   m.first_work_array = m.arrays.size();
   place(m, shared.ids, s.hits());

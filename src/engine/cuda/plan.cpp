@@ -148,6 +148,8 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
     plan.layer.faults = faults.lost;
   }
   plan.layer.link_row_time = link_row_time(memory.shape(), config.link_gbps);
+  plan.prologue =
+      make_prologue_args(plan.layer, memory.sizes(), slot_order(config), m.table_workspace);
   plan_gemms(plan, memory, config);
 
   plan.dispatch.layer = plan.layer;
@@ -207,6 +209,11 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
   if (shape.ranks > kernels::kMaxRanks) {
     return fmt::format("{} ranks: the kernels are built for at most {}", shape.ranks,
                        kernels::kMaxRanks);
+  }
+  if (config.schedule == ScheduleSite::fused) {
+    if (std::string why = kernels::why_no_prologue(TableSizes(shape)); !why.empty()) {
+      return why;
+    }
   }
   const std::int64_t rows = TableSizes(shape).max_rows();
   // Combine finds a partial row by its first 16-byte unit (Hits::first_unit).

@@ -8,6 +8,7 @@
 #include "kernels/dispatch_gemm.hpp"
 #include "kernels/final_reduce.hpp"
 #include "kernels/gemm_combine_push.hpp"
+#include "kernels/prologue.hpp"
 #include "layer/config.hpp"
 #include "layer/problem.hpp"
 
@@ -22,6 +23,7 @@ struct Faults {
 
 struct RankPlan {
   kernels::LayerArgs layer;
+  kernels::PrologueArgs prologue;  // schedule fused
   kernels::DispatchGemmArgs dispatch;
   kernels::GemmVariant dispatch_variant;
   int dispatch_blocks = 0;

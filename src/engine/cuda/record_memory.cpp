@@ -89,8 +89,8 @@ RecordMemory::RecordMemory(const LayerMemory& memory, std::vector<RankPlan>& pla
     buffers.dropped = static_cast<std::uint32_t*>(rank.dropped.get());
     buffers.phases = static_cast<PhaseStamp*>(rank.phases.get());
     std::copy(rank.layout.families.begin(), rank.layout.families.end(), buffers.families);
-    for (kernels::LayerArgs* args :
-         {&plan.layer, &plan.dispatch.layer, &plan.combine.layer, &plan.reduce.layer}) {
+    for (kernels::LayerArgs* args : {&plan.layer, &plan.prologue.layer, &plan.dispatch.layer,
+                                     &plan.combine.layer, &plan.reduce.layer}) {
       args->records = buffers;
     }
     ranks_.push_back(std::move(rank));

@@ -46,6 +46,10 @@ double schedule_cost(const Profile& profile, const Shape& shape, const Config& c
     return profile.schedule_host * 1e3 +
            profile.schedule_host_per_hit * static_cast<double>(shape.hits());
   }
+  if (config.schedule == ScheduleSite::fused) {
+    return profile.prologue_schedule * 1e3 +
+           profile.prologue_per_hit * static_cast<double>(shape.hits());
+  }
   return (config.graph ? profile.schedule_device : profile.schedule_device_eager) * 1e3;
 }
 
@@ -86,7 +90,13 @@ Costs make_costs(const Profile& profile, const Shape& shape, const Config& confi
   const double floor = profile.small_kernel * 1e3;
   const double plane = shape.tokens_per_rank * costs.row_bytes;
   costs.schedule = schedule_cost(profile, shape, config);
+  costs.ids_exchange =
+      (config.schedule == ScheduleSite::fused ? profile.prologue_exchange : profile.ids_exchange) *
+      1e3;
   costs.copy_in = floor + 2 * plane / costs.memory_rate;
+  // It begins with the schedule build, and ends when the peers have heard of it.
+  const double copied = 2 * plane / costs.memory_rate + profile.watermark_latency * 1e3;
+  costs.copy_in_left = std::max(0.0, copied - costs.schedule);
   costs.launch_gap = (config.graph ? profile.launch_gap_graph : profile.launch_gap_eager) * 1e3;
   costs.activation_floor = floor;
   costs.activation_row = profile.activation_passes * inner * kElement / costs.memory_rate;

@@ -39,6 +39,8 @@ struct Costs {
 
   // Stream phases [ns].
   double schedule = 0, copy_in = 0, launch_gap = 0;
+  double ids_exchange = 0;
+  double copy_in_left = 0;  // schedule fused: of the copy-in, behind the schedule build
   double all_gather = 0, reduce_scatter = 0, scatter_rows = 0, combine = 0;
   double activation(double rows) const { return activation_floor + rows * activation_row; }
   double activation_floor = 0, activation_row = 0;

@@ -55,7 +55,9 @@ double head_us(const timeline::Timeline& timeline) {
 }  // namespace
 
 std::vector<FigurePrediction> predict_figures(SimEngine& engine, const Problem& problem,
-                                              const Config& unordered, const Config& tuned) {
+                                              Config unordered, Config tuned) {
+  // The seed rebuilt its schedule in kernels of their own.
+  unordered.schedule = tuned.schedule = ScheduleSite::device;
   Config serial = tuned;
   serial.form = LayerForm::serial;
   Config compute_only = tuned;

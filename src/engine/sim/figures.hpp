@@ -31,6 +31,6 @@ struct FigurePrediction {
 // Simulates what the figures need, about five runs. `unordered` is the ladder's first fused rung, `tuned`
 // its last. Throws what the engine throws.
 std::vector<FigurePrediction> predict_figures(SimEngine& engine, const Problem& problem,
-                                              const Config& unordered, const Config& tuned);
+                                              Config unordered, Config tuned);
 
 }  // namespace fusescope::engine::sim

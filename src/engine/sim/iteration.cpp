@@ -7,7 +7,10 @@ Task run_fused_layer(Rank& rank) {
   World& world = rank.world;
   // The counterfactual rungs are the two kernels and what lies between them, nothing around.
   const bool whole = world.config.study == Study::full;
-  if (whole) {
+  if (whole && world.config.schedule == ScheduleSite::fused) {
+    co_await prologue(rank);
+    co_await launch_gap(rank);
+  } else if (whole) {
     co_await meet(rank, Kind::ids_exchange, world.ids_exchanged);
     co_await launch_gap(rank);
     co_await phase(rank, Kind::schedule_build, world.costs.schedule);

@@ -12,6 +12,8 @@ Task run_serial_layer(Rank& rank);
 // stream_phase.cpp: what both streams are made of.
 Task phase(Rank& rank, Kind kind, double nanoseconds, int index = -1);
 Task meet(Rank& rank, Kind kind, Rendezvous& rendezvous, int index = -1);
+// Ids exchange, schedule build and what is left of the copy-in, in one kernel.
+Task prologue(Rank& rank);
 Task launch_gap(Rank& rank);
 
 // A kernel as the stream sees it: its blocks start together, and it ends with the last of them.

@@ -83,11 +83,14 @@ struct Profile {
   double schedule_device_eager = 0;  // [us] the same, launched kernel by kernel
   double schedule_host = 0;          // [us] synchronise, copy down, copy up
   double schedule_host_per_hit = 0;  // [ns] the host loops
-  double barrier_latency = 0;        // [us] last rank in to all out
-  double small_kernel = 0;           // [us] the least that a kernel or copy takes
-  double launch_gap_graph = 0;       // [us] between two phases
-  double launch_gap_eager = 0;       // [us]
-  double activation_passes = 0;      // intermediate-sized arrays that the activation moves
+  double prologue_exchange = 0;  // [us] schedule fused: the last rank's begin to everybody's ids
+  double prologue_schedule = 0;  // [us] schedule fused: the tables of no hits
+  double prologue_per_hit = 0;   // [ns] what each hit adds
+  double barrier_latency = 0;    // [us] last rank in to all out
+  double small_kernel = 0;       // [us] the least that a kernel or copy takes
+  double launch_gap_graph = 0;   // [us] between two phases
+  double launch_gap_eager = 0;   // [us]
+  double activation_passes = 0;  // intermediate-sized arrays that the activation moves
 
   double jitter = 0;  // relative standard deviation of tile and copy times
 

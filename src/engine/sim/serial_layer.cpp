@@ -30,9 +30,13 @@ Task gemm_kernel(Rank& rank, Kind kind, Gemm gemm) {
 Task run_serial_layer(Rank& rank) {
   World& world = rank.world;
   const Costs& costs = world.costs;
-  co_await meet(rank, Kind::ids_exchange, world.ids_exchanged);
-  co_await launch_gap(rank);
-  co_await phase(rank, Kind::schedule_build, costs.schedule);
+  if (world.config.schedule == ScheduleSite::fused) {
+    co_await prologue(rank);
+  } else {
+    co_await meet(rank, Kind::ids_exchange, world.ids_exchanged);
+    co_await launch_gap(rank);
+    co_await phase(rank, Kind::schedule_build, costs.schedule);
+  }
   co_await launch_gap(rank);
   co_await meet(rank, Kind::all_gather, world.rows_gathered);
   co_await launch_gap(rank);

@@ -17,6 +17,15 @@ Task meet(Rank& rank, Kind kind, Rendezvous& rendezvous, int index) {
   rank.world.recorder.slice(rank.stream, kind, begin, scheduler.now(), {.index = index});
 }
 
+Task prologue(Rank& rank) {
+  const World& world = rank.world;
+  co_await meet(rank, Kind::ids_exchange, rank.world.ids_exchanged);
+  co_await phase(rank, Kind::schedule_build, world.costs.schedule);
+  if (world.costs.copy_in_left > 0) {
+    co_await phase(rank, Kind::copy_in, world.costs.copy_in_left);
+  }
+}
+
 Task launch_gap(Rank& rank) {
   Scheduler& scheduler = rank.world.scheduler;
   co_await scheduler.until(scheduler.now() + rounded(rank.world.costs.launch_gap));

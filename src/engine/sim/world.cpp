@@ -86,7 +86,7 @@ World::World(const Problem& its_problem, const Config& its_config, const Profile
       costs(make_costs(its_profile, shape, its_config, tables.front().rows())),
       scheduler(chooser),
       recorder(record),
-      ids_exchanged(scheduler, shape.ranks, us(profile.ids_exchange)),
+      ids_exchanged(scheduler, shape.ranks, rounded(costs.ids_exchange)),
       entry_barrier(scheduler, shape.ranks, us(profile.barrier_latency)),
       copied_barrier(scheduler, shape.ranks, us(profile.barrier_latency)),
       rows_gathered(scheduler, shape.ranks, rounded(costs.all_gather)),

@@ -38,11 +38,23 @@ std::vector<Part> parts_of(const Layer& layer, const std::vector<int>& ranks) {
   return {{true, false}, {false, true}};
 }
 
-Task run_round(Thread& stream, Layer& layer, const std::vector<int>& ranks, const Round& round,
-               std::vector<LaunchId>& open_reduces, const Round* before) {
-  set_inputs(stream, layer, ranks, round);
-  for (const int rank : ranks) {
-    layer.begin_round(rank);
+std::vector<PrologueSteps> prologue_steps(const std::vector<Part>& parts) {
+  if (parts.size() == 1) {
+    return {{true, true, true}};
+  }
+  return {{true, false, false}, {false, true, false}, {false, false, true}};
+}
+
+// Until ids, tables, counters and everybody's tokens are there.
+Task before_kernels(Thread& stream, Layer& layer, const std::vector<int>& ranks,
+                    const Round& round) {
+  if (layer.s.config.schedule == ScheduleSite::fused) {
+    for (const PrologueSteps steps : prologue_steps(parts_of(layer, ranks))) {
+      for (const int rank : ranks) {
+        co_await stream.join(launch_prologue(layer, stream, rank, round, steps));
+      }
+    }
+    co_return;
   }
   for (const Part part : parts_of(layer, ranks)) {
     for (const int rank : ranks) {
@@ -61,6 +73,15 @@ Task run_round(Thread& stream, Layer& layer, const std::vector<int>& ranks, cons
   if (!layer.has(Bug::copied_barrier_skipped)) {
     co_await device_barrier(stream, layer, ranks, round, BarrierPoint::copied);
   }
+}
+
+Task run_round(Thread& stream, Layer& layer, const std::vector<int>& ranks, const Round& round,
+               std::vector<LaunchId>& open_reduces, const Round* before) {
+  set_inputs(stream, layer, ranks, round);
+  for (const int rank : ranks) {
+    layer.begin_round(rank);
+  }
+  co_await before_kernels(stream, layer, ranks, round);
   for (const int rank : ranks) {
     co_await dispatch_gemm(stream, layer, rank, round);
   }

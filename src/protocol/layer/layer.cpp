@@ -120,13 +120,14 @@ bool Layer::recover() {
         host.initialise(word, 0, std::numeric_limits<std::uint64_t>::max());
       }
     };
-    clear(p.ids_flags, s.ranks);
+    clear(p.ids_flags, s.ranks * kIdsParts);
     clear(p.barrier_flags, s.ranks);
     if (!has(Bug::watermarks_kept_after_abort)) {
       clear(p.watermarks, s.ranks * s.config.watermark_chunks);
     }
     clear(p.dispenser, 1);
     clear(p.resident, 1);
+    clear(p.copied, 1);
     clear(p.pushed, s.ranks * s.config.watermark_chunks);
     clear(p.abort, 1);
     clear(p.claimed, 1);

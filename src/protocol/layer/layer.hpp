@@ -43,6 +43,10 @@ class Layer final : public Model {
   CellId staging_cell(int receiver, int plane, int t) const {
     return places[receiver].staging + plane * s.tokens_per_rank + t;
   }
+  // On `receiver`, of what `sender` sends.
+  WordId ids_flag(int receiver, int sender, int part) const {
+    return places[receiver].ids_flags + sender * kIdsParts + part;
+  }
   WordId watermark(int receiver, int plane, int chunk) const {
     return places[receiver].watermarks + plane * s.config.watermark_chunks + chunk;
   }
@@ -85,12 +89,24 @@ struct Part {
   bool arrive = true;
   bool wait = true;
 };
+// What a launch of the prologue does (kernels/prologue.hpp).
+struct PrologueSteps {
+  bool send = true;
+  bool build = true;
+  bool meet = true;
+};
+LaunchId launch_prologue(Layer& layer, Thread& stream, int rank, const Round& round,
+                         PrologueSteps steps);
 LaunchId launch_ids_exchange(Layer& layer, Thread& stream, int rank, const Round& round, Part part);
 LaunchId launch_device_barrier(Layer& layer, Thread& stream, int rank, BarrierPoint point,
                                const Round& round, Part part);
 Task device_barrier(Thread& stream, Layer& layer, const std::vector<int>& ranks, const Round& round,
                     BarrierPoint point);
 LaunchId launch_seed_counters(Layer& layer, Thread& stream, int rank, const Round& round);
+// What the seeding kernel and the prologue share.
+void write_tables(Thread& t, const Layer& layer, const Round& round);
+void seed_counters(Thread& t, const Layer& layer, const Round& round);
+void count_iteration(Thread& t, const Layer& layer, const Round& round);
 Task build_schedule(Thread& stream, Layer& layer, int rank, const Round& round);
 LaunchId launch_copy_in(Layer& layer, Thread& stream, int rank, const Round& round);
 LaunchId launch_activation(Layer& layer, Thread& stream, int rank, const Round& round);

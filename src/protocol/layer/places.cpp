@@ -80,7 +80,7 @@ std::vector<RankPlaces> add_places(Machine& machine, const Scenario& s, int row_
       const CellId first = memory.add(of("staging", r, plane), s.tokens_per_rank);
       p.staging = plane == 0 ? first : p.staging;
     }
-    p.ids_flags = machine.add_words(of("ids flag", r), s.ranks, device, true);
+    p.ids_flags = machine.add_words(of("ids flag", r), s.ranks * kIdsParts, device, true);
     p.barrier_flags = machine.add_words(of("barrier flag", r), s.ranks, device, true);
     for (int plane = 0; plane < s.ranks; ++plane) {
       const WordId first = machine.add_words(of("watermark", r, plane), chunks, device, true);
@@ -100,6 +100,8 @@ std::vector<RankPlaces> add_places(Machine& machine, const Scenario& s, int row_
     p.done = machine.add_words(of("done", r), row_blocks, device);
     p.dispenser = machine.add_words(of("dispenser", r), 1, device);
     p.resident = machine.add_words(of("resident", r), 1, device);
+    p.copied = machine.add_words(of("copied", r), 1, device);
+    p.cluster = machine.add_barriers(1);
     for (int to = 0; to < s.ranks; ++to) {
       const WordId first = machine.add_words(of("pushed", r, to), chunks, device);
       p.pushed = to == 0 ? first : p.pushed;

@@ -33,6 +33,9 @@ inline constexpr int kJoinBarrier = 2;
 inline constexpr int kFirstJobBarrier = 3;
 inline constexpr int kNamedBarriers = kFirstJobBarrier + kMostJobGroups;
 
+// The prologue's cluster: its blocks send a part of the ids each. A block is one thread here.
+inline constexpr int kIdsParts = 2;
+
 // Position in a ring, and the parity of the slot's current use (gemm_smem.cuh, job_memory.cuh).
 struct RingCursor {
   int depth;
@@ -77,11 +80,13 @@ struct RankPlaces {
   CellId input, own_ids, own_weights, host_ids, host_tables, diagnosis, output;
   // Written by peers
   CellId ids, weights, tokens, staging;
-  WordId ids_flags, barrier_flags, watermarks;  // watermarks: [R][chunks]
+  WordId ids_flags, barrier_flags,
+      watermarks;  // ids_flags: [R][kIdsParts], watermarks: [R][chunks]
   // This rank's own
   CellId expert_rows, slots, pull_order, job_order, slack, iteration;
   CellId gathered, gate_up, act, partial;  // gate_up, act, partial: [row block][n tile][row]
-  WordId arrivals, done, dispenser, resident, pushed, abort, claimed;
+  WordId arrivals, done, dispenser, resident, copied, pushed, abort, claimed;
+  BarrierId cluster;                // of the prologue
   std::vector<BlockPlaces> blocks;  // by SM; more than that where short-lived blocks need their own
 };
 

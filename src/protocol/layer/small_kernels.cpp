@@ -25,10 +25,11 @@ Task exchange_ids(Thread& t, Layer& layer, const Round& round, int peer, Part pa
     if (!layer.has(Bug::releasing_fences_missing)) {
       t.fence(Scope::system);
     }
-    co_await t.store(to.ids_flags + t.rank(), iteration, Order::release, Scope::system);
+    co_await t.store(layer.ids_flag(peer, t.rank(), 0), iteration, Order::release, Scope::system);
   }
   if (part.wait) {
-    co_await t.wait_at_least(mine.ids_flags + peer, iteration, Order::acquire, Scope::system);
+    co_await t.wait_at_least(layer.ids_flag(t.rank(), peer, 0), iteration, Order::acquire,
+                             Scope::system);
   }
 }
 
@@ -54,14 +55,10 @@ Task meet_peer(Thread& t, Layer& layer, BarrierPoint point, int peer, const Roun
 // --- schedule build ------------------------------------------------------------------------------
 
 Task build_on_device(Thread& t, Layer& layer, const Round& round) {
-  const RankPlaces& mine = layer.places[t.rank()];
   for (int source = 0; source < layer.s.ranks; ++source) {
-    t.read(mine.ids + source, round.stamp);
+    t.read(layer.places[t.rank()].ids + source, round.stamp);
   }
-  for (const CellId table :
-       {mine.expert_rows, mine.slots, mine.pull_order, mine.job_order, mine.slack}) {
-    t.write(table, 0, round.stamp);
-  }
+  write_tables(t, layer, round);
   co_return;
 }
 
@@ -82,46 +79,14 @@ Task build_on_host(Thread& t, Layer& layer, const Round& round) {
 }
 
 Task copy_tables_to_device(Thread& t, Layer& layer, const Round& round) {
-  const RankPlaces& mine = layer.places[t.rank()];
-  t.read(mine.host_tables, round.stamp);
-  for (const CellId table :
-       {mine.expert_rows, mine.slots, mine.pull_order, mine.job_order, mine.slack}) {
-    t.write(table, 0, round.stamp);
-  }
+  t.read(layer.places[t.rank()].host_tables, round.stamp);
+  write_tables(t, layer, round);
   co_return;
 }
 
-Task seed_counters(Thread& t, Layer& layer, const Round& round) {
-  const Scenario& s = layer.s;
-  const RankPlaces& mine = layer.places[t.rank()];
-  const std::vector<std::int32_t>& slack = round.tables[t.rank()].slack;
-  t.read(mine.slack, round.stamp);
-  for (int b = 0; b < layer.row_blocks; ++b) {
-    std::int32_t seed = b < static_cast<int>(slack.size()) ? slack[b] : 0;
-    if (seed > 0 && layer.has(Bug::slack_one_too_few)) {
-      --seed;
-    } else if (seed < s.row_block && layer.has(Bug::slack_one_too_many)) {
-      ++seed;
-    }
-    t.initialise(mine.arrivals + b, static_cast<std::uint64_t>(seed),
-                 static_cast<std::uint64_t>(s.row_block));
-    t.initialise(mine.done + b, 0, static_cast<std::uint64_t>(s.n_tiles()));
-  }
-  for (int to = 0; to < s.ranks; ++to) {
-    for (int chunk = 0; chunk < s.config.watermark_chunks; ++chunk) {
-      t.initialise(
-          layer.pushed(t.rank(), to, chunk), 0,
-          static_cast<std::uint64_t>(layer.chunk_begin(chunk + 1) - layer.chunk_begin(chunk)));
-    }
-  }
-  constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
-  if (!layer.has(Bug::dispenser_not_reset)) {
-    t.initialise(mine.dispenser, 0, kAny);
-  }
-  t.initialise(mine.resident, 0, kAny);
-  const std::uint64_t iteration =
-      layer.has(Bug::sequence_reset) ? 0 : t.read(mine.iteration, kAnyStamp);
-  t.write(mine.iteration, iteration + 1, round.stamp);
+Task seed_kernel(Thread& t, Layer& layer, const Round& round) {
+  seed_counters(t, layer, round);
+  count_iteration(t, layer, round);
   co_return;
 }
 
@@ -185,6 +150,50 @@ LaunchId launch_one(Layer& layer, Thread& stream, int rank, const char* kernel, 
 
 }  // namespace
 
+void write_tables(Thread& t, const Layer& layer, const Round& round) {
+  const RankPlaces& mine = layer.places[t.rank()];
+  for (const CellId table :
+       {mine.expert_rows, mine.slots, mine.pull_order, mine.job_order, mine.slack}) {
+    t.write(table, 0, round.stamp);
+  }
+}
+
+void seed_counters(Thread& t, const Layer& layer, const Round& round) {
+  const Scenario& s = layer.s;
+  const RankPlaces& mine = layer.places[t.rank()];
+  const std::vector<std::int32_t>& slack = round.tables[t.rank()].slack;
+  t.read(mine.slack, round.stamp);
+  for (int b = 0; b < layer.row_blocks; ++b) {
+    std::int32_t seed = b < static_cast<int>(slack.size()) ? slack[b] : 0;
+    if (seed > 0 && layer.has(Bug::slack_one_too_few)) {
+      --seed;
+    } else if (seed < s.row_block && layer.has(Bug::slack_one_too_many)) {
+      ++seed;
+    }
+    t.initialise(mine.arrivals + b, static_cast<std::uint64_t>(seed),
+                 static_cast<std::uint64_t>(s.row_block));
+    t.initialise(mine.done + b, 0, static_cast<std::uint64_t>(s.n_tiles()));
+  }
+  for (int to = 0; to < s.ranks; ++to) {
+    for (int chunk = 0; chunk < s.config.watermark_chunks; ++chunk) {
+      t.initialise(
+          layer.pushed(t.rank(), to, chunk), 0,
+          static_cast<std::uint64_t>(layer.chunk_begin(chunk + 1) - layer.chunk_begin(chunk)));
+    }
+  }
+  constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
+  if (!layer.has(Bug::dispenser_not_reset)) {
+    t.initialise(mine.dispenser, 0, kAny);
+  }
+  t.initialise(mine.resident, 0, kAny);
+}
+
+void count_iteration(Thread& t, const Layer& layer, const Round& round) {
+  const CellId iteration = layer.places[t.rank()].iteration;
+  const std::uint64_t before = layer.has(Bug::sequence_reset) ? 0 : t.read(iteration, kAnyStamp);
+  t.write(iteration, before + 1, round.stamp);
+}
+
 LaunchId launch_ids_exchange(Layer& layer, Thread& stream, int rank, const Round& round,
                              Part part) {
   const LaunchId launch = layer.machine.begin_launch();
@@ -211,7 +220,7 @@ LaunchId launch_device_barrier(Layer& layer, Thread& stream, int rank, BarrierPo
 
 LaunchId launch_seed_counters(Layer& layer, Thread& stream, int rank, const Round& round) {
   return launch_one(layer, stream, rank, "seed_counters",
-                    [&](Thread& t) { return seed_counters(t, layer, round); });
+                    [&](Thread& t) { return seed_kernel(t, layer, round); });
 }
 
 // Tables, and the counters that they seed.

@@ -86,12 +86,13 @@ struct PhaseStamp {
   std::uint64_t end_ns = 0;
 };
 
-// The stream phases in their order; a phase that a layer does not have stays unstamped.
+// The stream phases in their order; a phase that a layer does not have stays unstamped. Where one kernel
+// does several, they may overlap: on the stream, each begins when the one before it has ended.
 enum class Phase : std::uint8_t {
   ids_exchange,
-  schedule_build,  // begin: not stamped, its first kernels are a library's; end: counters seeded
+  schedule_build,  // begin: not stamped where its first kernels are a library's; end: counters seeded
   entry_barrier,
-  copy_in,
+  copy_in,  // in the prologue: until the tokens of all ranks are there
   copied_barrier,
   dispatch_gemm,
   activation,

@@ -137,6 +137,7 @@ struct Way {
   bool graph;
   bool fetch_first;
   Combine combine;
+  ScheduleSite schedule = ScheduleSite::fused;
 };
 
 constexpr Way kWays[] = {
@@ -148,6 +149,8 @@ constexpr Way kWays[] = {
     {"no_graph_split_per_job", false, false, Combine::block_per_job},
     {"no_graph_fetch_first_dispenser", false, true, Combine::dispenser},
     {"no_graph_fetch_first_per_job", false, true, Combine::block_per_job},
+    {"graph_kernels_of_their_own", true, false, Combine::dispenser, ScheduleSite::device},
+    {"no_graph_schedule_from_host", false, false, Combine::dispenser, ScheduleSite::host},
 };
 
 Config config_of(const Way& way) {
@@ -155,6 +158,7 @@ Config config_of(const Way& way) {
   config.graph = way.graph;
   config.dispatch_comm_sms = way.fetch_first ? 0 : 16;
   config.combine = way.combine;
+  config.schedule = way.schedule;
   config.all_hands = way.combine == Combine::dispenser;
   return config;
 }

@@ -1,5 +1,6 @@
 // Outputs are bitwise the same whatever the knobs, because every sum has a fixed order. One table of
 // variations; a failure names the two configs and the first element that differs.
+#include <array>
 #include <functional>
 
 #include "base/random.hpp"
@@ -38,6 +39,8 @@ std::vector<Variation> single_knobs() {
       {"watermark_chunks 64", [](Config& c) { c.watermark_chunks = 64; }},
       {"tile m128n128", [](Config& c) { c.tile = TileShape::m128n128; }},
       {"schedule host", [](Config& c) { c.schedule = ScheduleSite::host; }},
+      {"schedule device", [](Config& c) { c.schedule = ScheduleSite::device; }},
+      {"schedule fused", [](Config& c) { c.schedule = ScheduleSite::fused; }},
       {"no graph", [](Config& c) { c.graph = false; }},
       {"link capped", [](Config& c) { c.link_gbps = 20; }},
       {"late token",
@@ -71,7 +74,9 @@ void mix_knobs(Config& c, std::uint64_t number) {
   c.slot_order = static_cast<SlotOrder>(below(3));
   c.watermark_chunks = 1 + below(64);
   c.tile = static_cast<TileShape>(below(2));
-  c.schedule = below(4) == 0 ? ScheduleSite::host : ScheduleSite::device;
+  constexpr std::array kSites = {ScheduleSite::host, ScheduleSite::device, ScheduleSite::fused,
+                                 ScheduleSite::fused};
+  c.schedule = kSites[static_cast<std::size_t>(below(4))];
   c.graph = below(3) != 0;
 }
 

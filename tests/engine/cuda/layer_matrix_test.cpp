@@ -35,7 +35,9 @@ Config config_of_case(int number) {
   config.slot_order = static_cast<SlotOrder>(below(3));
   config.watermark_chunks = 1 + below(4);
   config.graph = !one_in(4);
-  config.schedule = one_in(5) ? ScheduleSite::host : ScheduleSite::device;
+  constexpr std::array kSites = {ScheduleSite::host, ScheduleSite::device, ScheduleSite::fused,
+                                 ScheduleSite::fused, ScheduleSite::fused};
+  config.schedule = kSites[static_cast<std::size_t>(below(5))];
   return config;
 }
 

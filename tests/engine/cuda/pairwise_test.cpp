@@ -68,6 +68,7 @@ std::vector<int> levels() {
   each[kCombineSms] = count(kCombineSmsLevels);
   each[kTokensPerBlock] = count(kTokensPerBlockLevels);
   each[kSlotOrder] = 3;
+  each[kSchedule] = 3;
   each[kChunks] = count(kChunksLevels);
   return each;
 }

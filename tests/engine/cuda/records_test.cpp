@@ -27,6 +27,8 @@ const std::vector<RecordedCase>& recorded_cases() {
       {"orders by token, four chunks",
        {"pull_order=by_token", "job_order=by_token", "watermark_chunks=4"}},
       {"schedule from the host", {"schedule=host"}},
+      {"schedule by Thrust", {"schedule=device"}},
+      {"schedule in the prologue", {"schedule=fused"}},
       {"an emulated link", {"link_gbps=20"}},
   };
   return kCases;

@@ -29,6 +29,7 @@ std::vector<Form> forms() {
   fused_activation.schedule = ScheduleSite::host;
   Config capped;
   capped.link_gbps = 5;
+  capped.schedule = ScheduleSite::device;
   Config serial;
   serial.form = LayerForm::serial;
   return {{"split", split},     {"fetch_first", fetch_first},

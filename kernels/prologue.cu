@@ -1,0 +1,300 @@
+#include "kernels/prologue.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "kernels/bounded_wait.cuh"
+#include "kernels/counter_seeds.cuh"
+#include "kernels/cuda_check.hpp"
+#include "kernels/device_barrier.hpp"
+#include "kernels/recording.cuh"
+#include "kernels/schedule_build.cuh"
+
+namespace fusescope::kernels {
+namespace {
+
+static_assert(kScheduleBlocks == kIdsParts, "each block of the cluster sends one part of the ids");
+
+constexpr int kMostClusters = 16;  // on 132 SMs: fewer would be late with the copy-in
+constexpr int kMostSharedBytes = 227 * 1024 - 4096;  // the scans have some of their own
+
+__device__ std::uint64_t copied_target(std::uint64_t iteration) {
+  return iteration * kBarrierPoints + static_cast<std::uint64_t>(BarrierPoint::copied);
+}
+
+// --- ids exchange --------------------------------------------------------------------------------
+
+// This block's part of this rank's ids and weights, to all ranks. T*K words, 16 bytes at a time where
+// both ends allow it: they do unless T*K is odd.
+__device__ void send_ids(const LayerArgs& layer, std::uint64_t iteration) {
+  const int words = layer.tokens_per_rank * layer.topk;
+  const std::int64_t first = static_cast<std::int64_t>(layer.rank) * words;
+  const auto* ids = reinterpret_cast<const std::uint32_t*>(layer.own_ids);
+  const auto* weights = reinterpret_cast<const std::uint32_t*>(layer.own_weights);
+  const int part = static_cast<int>(blockIdx.x);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int quads = words % 4 == 0 ? words / 4 : 0;
+  constexpr int kStride = kIdsParts * kPrologueThreads;
+  for (int i = part * kPrologueThreads + thread; i < quads; i += kStride) {
+    const uint4 id = reinterpret_cast<const uint4*>(ids)[i];
+    const uint4 weight = reinterpret_cast<const uint4*>(weights)[i];
+    for (int r = 0; r < layer.ranks; ++r) {
+      reinterpret_cast<uint4*>(layer.shared[r].ids + first)[i] = id;
+      reinterpret_cast<uint4*>(layer.shared[r].weights + first)[i] = weight;
+    }
+  }
+  for (int i = quads * 4 + part * kPrologueThreads + thread; i < words; i += kStride) {
+    for (int r = 0; r < layer.ranks; ++r) {
+      reinterpret_cast<std::uint32_t*>(layer.shared[r].ids + first)[i] = ids[i];
+      reinterpret_cast<std::uint32_t*>(layer.shared[r].weights + first)[i] = weights[i];
+    }
+  }
+  __syncthreads();
+  if (thread < layer.ranks && !layer.faults.loses(Wait::ids)) {
+    // Orders the block's stores, joined by the barrier above, and what this rank read in the last
+    // iteration (its planes), before the peer's acquire of the flag.
+    __threadfence_system();
+    raise_flag(layer.shared[thread].flags->ids[layer.rank][part], iteration);
+  }
+}
+
+__device__ void wait_for_ids(const LayerArgs& layer, std::uint64_t iteration) {
+  const int rank = static_cast<int>(threadIdx.x) / kIdsParts;
+  const int part = static_cast<int>(threadIdx.x) % kIdsParts;
+  // Acquires at system scope what that rank released: orders its stores of the ids before this block's
+  // loads, and what it read in the last iteration before what this rank does in this one.
+  if (rank < layer.ranks)
+    wait_for_flag(layer.guard, Wait::ids, rank, layer.mine().flags->ids[rank][part], iteration);
+  __syncthreads();
+}
+
+// --- copy-in: blocks behind the cluster ----------------------------------------------------------
+
+// Whether this is the last block to have copied its rows; all threads learn it. Orders the rows of all
+// blocks, each joined by a barrier, before what the last block's threads do next.
+__device__ bool is_last(Counters& counters, unsigned blocks) {
+  __syncthreads();
+  bool last = false;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = GpuAtomic<std::uint32_t>(counters.copied).fetch_add(1, cuda::memory_order_acq_rel) ==
+           blocks - 1;
+  }
+  return __syncthreads_or(last) != 0;
+}
+
+// Nobody reads the tokens of the last iteration any more: this rank's final reduce of it has seen the
+// watermarks that every rank raised after its kernel 1.
+template <class Records>
+__device__ void copy_in(const LayerArgs& layer) {
+  const int thread = static_cast<int>(threadIdx.x);
+  if constexpr (Records::kOn) {
+    if (thread == 0)
+      stamp_begin(layer.records, Phase::copy_in);
+  }
+  const unsigned blocks = gridDim.x - kScheduleBlocks;
+  // Below 2^31, since the units of all rows together are (engine/cuda/plan).
+  const unsigned units = static_cast<unsigned>(layer.tokens_per_rank) * (layer.hidden / 8);
+  const unsigned stride = blocks * kPrologueThreads;
+  const auto* from = reinterpret_cast<const uint4*>(layer.input);
+  auto* to = reinterpret_cast<uint4*>(layer.copy_in_to);
+  constexpr int kInFlight = 5;  // what a rank of seed-tp2 has, in one go
+  for (unsigned at = (blockIdx.x - kScheduleBlocks) * kPrologueThreads + threadIdx.x; at < units;
+       at += kInFlight * stride) {
+    uint4 values[kInFlight];
+#pragma unroll
+    for (int n = 0; n < kInFlight; ++n) {
+      if (at + n * stride < units)
+        values[n] = from[at + n * stride];
+    }
+#pragma unroll
+    for (int n = 0; n < kInFlight; ++n) {
+      if (at + n * stride < units)
+        to[at + n * stride] = values[n];
+    }
+  }
+  if (is_last(*layer.counters, blocks)) {
+    if (thread == 0)
+      layer.counters->copied = 0;
+    if (thread < layer.ranks && !layer.faults.loses(Wait::barrier)) {
+      // Orders all blocks' rows before the peers' acquire of the flag.
+      __threadfence_system();
+      raise_flag(layer.shared[thread].flags->barrier[layer.rank],
+                 copied_target(layer.counters->iteration + 1));
+    }
+  }
+  if constexpr (Records::kOn) {
+    if (thread == 0)
+      stamp_end(layer.records, Phase::copy_in);
+  }
+}
+
+// --- the cluster ---------------------------------------------------------------------------------
+
+template <class Records>
+__device__ void build_schedule(const PrologueArgs& args, unsigned char* smem,
+                               std::uint64_t iteration) {
+  const LayerArgs& layer = args.layer;
+  const int thread = static_cast<int>(threadIdx.x);
+  ScheduleBuild build(args, smem);
+  build.prepare();
+  clear_counters(layer, static_cast<int>(blockIdx.x) * kPrologueThreads + thread,
+                 kScheduleBlocks * kPrologueThreads);
+  // Without ids, after a wait was given up, the build runs on what is there, so that no block is left
+  // waiting for another and every index that follows is in bounds.
+  wait_for_ids(layer, iteration);
+  if constexpr (Records::kOn) {
+    if (thread == 0) {
+      stamp_end(layer.records, Phase::ids_exchange);
+      stamp_begin(layer.records, Phase::schedule_build);
+    }
+  }
+  build.run();
+  if constexpr (Records::kOn) {
+    __syncthreads();
+    if (thread == 0)
+      stamp_end(layer.records, Phase::schedule_build);
+  }
+}
+
+// By the first block: all ranks' tokens are there.
+template <class Records>
+__device__ void meet(const LayerArgs& layer, std::uint64_t iteration) {
+  const int r = static_cast<int>(threadIdx.x);
+  if (r < layer.ranks)
+    wait_for_flag(layer.guard, Wait::barrier, r, layer.mine().flags->barrier[r],
+                  copied_target(iteration));
+  // This rank's own flag was among them: the block that raised it has read the iteration's number. Those
+  // of the cluster have since its barriers.
+  __syncthreads();
+  if (r == 0) {
+    layer.counters->iteration = iteration;
+    if constexpr (Records::kOn)
+      stamp_end(layer.records, Phase::copy_in);
+  }
+}
+
+template <class Records>
+__global__ void __launch_bounds__(kPrologueThreads, 1)
+    prologue_kernel(const __grid_constant__ PrologueArgs args) {
+  extern __shared__ __align__(16) unsigned char smem[];
+  const LayerArgs& layer = args.layer;
+  if (blockIdx.x >= kScheduleBlocks) {
+    copy_in<Records>(layer);
+    return;
+  }
+  const std::uint64_t iteration = layer.counters->iteration + 1;
+  if constexpr (Records::kOn) {
+    if (args.steps.send && threadIdx.x == 0)
+      stamp_begin(layer.records, Phase::ids_exchange);
+  }
+  if (args.steps.send)
+    send_ids(layer, iteration);
+  if (args.steps.build)
+    build_schedule<Records>(args, smem, iteration);
+  if (args.steps.meet && blockIdx.x == 0)
+    meet<Records>(layer, iteration);
+}
+
+int warps() {
+  return kScheduleBlocks * kPrologueWarps;
+}
+
+int tokens_per_warp(const TableSizes& sizes) {
+  return (sizes.tokens() + warps() - 1) / warps();
+}
+
+std::int64_t hits_per_warp(const TableSizes& sizes) {
+  return static_cast<std::int64_t>(tokens_per_warp(sizes)) * sizes.topk;
+}
+
+std::int64_t shared_bytes(const TableSizes& sizes) {
+  return BuildLayout(static_cast<std::uint32_t>(sizes.experts),
+                     static_cast<std::uint32_t>(sizes.max_row_blocks()))
+      .stash;
+}
+
+std::int64_t stash_bytes_per_block(const TableSizes& sizes) {
+  return hits_per_warp(sizes) * kPrologueWarps * 4;
+}
+
+bool stash_is_shared(const TableSizes& sizes) {
+  return shared_bytes(sizes) + stash_bytes_per_block(sizes) <= kMostSharedBytes;
+}
+
+std::size_t marks_bytes(const TableSizes& sizes) {
+  return static_cast<std::size_t>(sizes.max_row_blocks()) * 2 * (kRowBlock / 8);
+}
+
+}  // namespace
+
+std::size_t prologue_workspace_bytes(const TableSizes& sizes) {
+  const std::size_t stash =
+      stash_is_shared(sizes)
+          ? 0
+          : static_cast<std::size_t>(stash_bytes_per_block(sizes)) * kScheduleBlocks;
+  return marks_bytes(sizes) + stash;
+}
+
+PrologueArgs make_prologue_args(const LayerArgs& layer, const TableSizes& sizes,
+                                SlotOrder slot_order, void* workspace) {
+  PrologueArgs args;
+  args.layer = layer;
+  args.slot_order = slot_order;
+  args.tokens_per_warp = tokens_per_warp(sizes);
+  args.marks = static_cast<std::uint32_t*>(workspace);
+  if (!stash_is_shared(sizes))
+    args.stash =
+        reinterpret_cast<std::int32_t*>(static_cast<char*>(workspace) + marks_bytes(sizes));
+  args.shared_bytes = static_cast<std::int32_t>(
+      shared_bytes(sizes) + (stash_is_shared(sizes) ? stash_bytes_per_block(sizes) : 0));
+  return args;
+}
+
+std::string why_no_prologue(const TableSizes& sizes) {
+  if (sizes.experts > kMostExperts) {
+    return "schedule fused counts the hits of at most " + std::to_string(kMostExperts) +
+           " experts, and the shape has " + std::to_string(sizes.experts) +
+           ": set schedule to device";
+  }
+  if (shared_bytes(sizes) > kMostSharedBytes) {
+    return "schedule fused needs " + std::to_string(shared_bytes(sizes)) +
+           " bytes of a block's shared memory for " + std::to_string(sizes.hits()) + " hits on " +
+           std::to_string(sizes.experts) + " experts, and a block has " +
+           std::to_string(kMostSharedBytes) + ": set schedule to device";
+  }
+  return "";
+}
+
+void launch_prologue(const PrologueArgs& args, cudaStream_t stream) {
+  const auto kernel =
+      args.layer.is_recorded() ? prologue_kernel<Recording> : prologue_kernel<Silent>;
+  FUSESCOPE_CUDA(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, args.shared_bytes));
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(kMostClusters * kScheduleBlocks);
+  config.blockDim = dim3(kPrologueThreads);
+  config.dynamicSmemBytes = static_cast<std::size_t>(args.shared_bytes);
+  config.stream = stream;
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {kScheduleBlocks, 1, 1};
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  if (args.steps.build) {
+    // As many as are resident together, so that no block holds the SMs that one it waits for needs.
+    int resident = 0;
+    FUSESCOPE_CUDA(cudaOccupancyMaxActiveClusters(&resident, kernel, &config));
+    if (resident < 2) {
+      throw std::invalid_argument("schedule fused: this device holds fewer than two clusters of " +
+                                  std::to_string(kScheduleBlocks) +
+                                  " blocks at once; set schedule to device");
+    }
+    config.gridDim.x = static_cast<unsigned>(std::min(resident, kMostClusters) * kScheduleBlocks);
+  } else {
+    config.gridDim.x = kScheduleBlocks;
+  }
+  FUSESCOPE_CUDA(cudaLaunchKernelEx(&config, kernel, args));
+}
+
+}  // namespace fusescope::kernels
