@@ -92,6 +92,7 @@ __device__ void copy_in(const LayerArgs& layer) {
     if (thread == 0)
       stamp_begin(layer.records, Phase::copy_in);
   }
+  const std::uint64_t iteration = layer.counters->iteration + 1;
   const unsigned blocks = gridDim.x - kScheduleBlocks;
   // Below 2^31, since the units of all rows together are (engine/cuda/plan).
   const unsigned units = static_cast<unsigned>(layer.tokens_per_rank) * (layer.hidden / 8);
@@ -119,8 +120,7 @@ __device__ void copy_in(const LayerArgs& layer) {
     if (thread < layer.ranks && !layer.faults.loses(Wait::barrier)) {
       // Orders all blocks' rows before the peers' acquire of the flag.
       __threadfence_system();
-      raise_flag(layer.shared[thread].flags->barrier[layer.rank],
-                 copied_target(layer.counters->iteration + 1));
+      raise_flag(layer.shared[thread].flags->barrier[layer.rank], copied_target(iteration));
     }
   }
   if constexpr (Records::kOn) {
@@ -164,8 +164,8 @@ __device__ void meet(const LayerArgs& layer, std::uint64_t iteration) {
   if (r < layer.ranks)
     wait_for_flag(layer.guard, Wait::barrier, r, layer.mine().flags->barrier[r],
                   copied_target(iteration));
-  // This rank's own flag was among them: the block that raised it has read the iteration's number. Those
-  // of the cluster have since its barriers.
+  // This rank's own flag was among them: all threads that copy had read the iteration's number before it
+  // was raised. Those of the cluster had before its barriers.
   __syncthreads();
   if (r == 0) {
     layer.counters->iteration = iteration;

@@ -12,11 +12,10 @@ std::uint64_t copied_target(std::uint64_t iteration) {
   return iteration * kBarrierPoints + static_cast<std::uint64_t>(BarrierPoint::copied);
 }
 
-Task raise_copied(Thread& t, Layer& layer, const Round& round) {
+Task raise_copied(Thread& t, Layer& layer, const Round& round, std::uint64_t iteration) {
   if (layer.loses(Fault::lost_barrier, t.rank(), round)) {
     co_return;
   }
-  const std::uint64_t iteration = t.read(layer.places[t.rank()].iteration, kAnyStamp) + 1;
   for (int peer = 0; peer < layer.s.ranks; ++peer) {
     if (!layer.has(Bug::releasing_fences_missing)) {
       t.fence(Scope::system);
@@ -28,12 +27,13 @@ Task raise_copied(Thread& t, Layer& layer, const Round& round) {
 
 Task copy_in(Thread& t, Layer& layer, const Round& round, int block) {
   const RankPlaces& mine = layer.places[t.rank()];
+  const std::uint64_t iteration = t.read(mine.iteration, kAnyStamp) + 1;
   for (int i = block; i < layer.s.tokens_per_rank; i += kCopyBlocks) {
     t.write(mine.tokens + i, t.read(mine.input + i, round.stamp), round.stamp);
   }
   if (layer.has(Bug::copied_by_any_block)) {
     if (block == 0) {
-      co_await raise_copied(t, layer, round);
+      co_await raise_copied(t, layer, round, iteration);
     }
     co_return;
   }
@@ -41,7 +41,7 @@ Task copy_in(Thread& t, Layer& layer, const Round& round, int block) {
   const std::uint64_t before = co_await t.fetch_add(mine.copied, 1, Order::acq_rel, Scope::gpu);
   if (before == kCopyBlocks - 1) {
     t.initialise(mine.copied, 0, kCopyBlocks);
-    co_await raise_copied(t, layer, round);
+    co_await raise_copied(t, layer, round, iteration);
   }
 }
 
