@@ -1,5 +1,6 @@
 // fusescope attribute --against, its suggestions, and calibrate.
 
+#include "base/file_bytes.hpp"
 #include "program.hpp"
 
 namespace fusescope::cli::test {
@@ -80,6 +81,59 @@ TEST_F(CliCompare, CalibrateWritesAProfileThatSweepsTake) {
   refused("calibrate s --out fitted.json", {"fitted.json", "exists"});
   refused("calibrate nowhere --out new.json", {"nowhere", "trials.jsonl"});
   refused("calibrate s --out new.json --numbers sm_stores", {"sm_stores", "sm_store"});
+}
+
+// The sweep of 600 configs on two H200s, as it is kept in the repository.
+class CliStoredSweep : public CliCompare {
+ protected:
+  CliStoredSweep() {
+    std::filesystem::create_directory(folder_ / "stored");
+    const std::string kept = std::string(FUSESCOPE_TEST_SOURCE_DIR) + "/reports/h200-x2-sweep/";
+    std::filesystem::copy(kept + "sweep.json", folder_ / "stored/sweep.json");
+    write_text(folder_ / "stored/trials.jsonl", read_file_bytes(kept + "trials.jsonl.gz"));
+  }
+};
+
+TEST_F(CliStoredSweep, ReportSaysWhatEachKnobIsWorth) {
+  ASSERT_EQ(fusescope("report stored -o out").code, 0);
+  const std::string report = read_text(folder_ / "out/report.md");
+  EXPECT_NE(report.find("## Knobs"), std::string::npos);
+  // The third finalist is the first with jobs by token: 790.2 against 784.5 us.
+  const std::size_t row = report.find("job_order by_ready → by_token");
+  ASSERT_NE(row, std::string::npos);
+  EXPECT_NE(report.substr(row, 100).find("+5.7"), std::string::npos) << report.substr(row, 100);
+  EXPECT_EQ(report.find(" another "), std::string::npos);
+}
+
+TEST_F(CliStoredSweep, SuggestionsForARecordedRunCarryWhatTheSweepMeasured) {
+  const std::string split =
+      std::string(FUSESCOPE_TEST_SOURCE_DIR) + "/reports/h200-x2-timelines/split";
+  const Said said = fusescope("attribute '" + split + "' --sweep stored --json");
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json advice = said.json().at("advice");
+  int measured = 0;
+  for (const char* list : {"suggestions", "refuted"}) {
+    for (const Json& each : advice.at(list)) {
+      measured += each.at("measured").is_null() ? 0 : 1;
+    }
+  }
+  EXPECT_GE(measured, 2);
+}
+
+TEST_F(CliStoredSweep, CalibrationPredictsTheOtherHalf) {
+  const std::string timelines =
+      std::string(FUSESCOPE_TEST_SOURCE_DIR) + "/reports/h200-x2-timelines/";
+  const Said said = fusescope(
+      "calibrate stored --out fitted.json --json --fit-configs 24 --evaluations 40 --recorded '" +
+      timelines + "fetch-first.fst' '" + timelines + "split'");
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json fit = said.json();
+  EXPECT_EQ(fit.at("configs"), 600);
+  EXPECT_EQ(fit.at("left_out"), 0);
+  EXPECT_LE(fit.at("after").at("median_absolute_error").get<double>(), 0.08);
+  EXPECT_GE(fit.at("after").at("rank_correlation").get<double>(), 0.9);
+  EXPECT_EQ(fit.at("timelines"), 2);
+  EXPECT_GE(fit.at("steps").size(), 12U);
 }
 
 }  // namespace

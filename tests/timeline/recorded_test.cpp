@@ -78,6 +78,57 @@ TEST_P(RecordedTimeline, ComesBackFromTheStore) {
   EXPECT_EQ(decode_timeline(encode_timeline(timeline), "again"), timeline);
 }
 
+// The pushes' edges from the hardware's side: no push of a warpgroup is issued before the push two jobs before
+// it has been counted, and no sum by threads that also claim begins before that.
+class RecordedPushes : public testing::TestWithParam<const char*> {};
+
+TEST_P(RecordedPushes, AndSumsWaitForThePushTwoJobsBefore) {
+  const Timeline timeline = load_timeline(std::string(FUSESCOPE_TEST_SOURCE_DIR) +
+                                          "/reports/h200-x2-timelines/" + GetParam());
+  const Dependencies dependencies(timeline);
+  constexpr std::int64_t kTimerStep = 32;  // [ns]
+  int waited = 0;
+  for (std::uint32_t track = 0; track < timeline.tracks.size(); ++track) {
+    std::vector<Dependencies::EventId> jobs;
+    bool claims = false;
+    const Dependencies::Range range = dependencies.events_of_track(track);
+    for (Dependencies::EventId id = range.first; id < range.last; ++id) {
+      claims = claims || timeline.events[id].kind == Kind::claim;
+      if (timeline.events[id].kind == Kind::sum) {
+        jobs.push_back(id);
+      }
+    }
+    const int rank = timeline.tracks[track].rank;
+    for (std::size_t job = 2; job < jobs.size(); ++job) {
+      const Event& sum = timeline.events[jobs[job]];
+      const auto counted =
+          dependencies.of_token(rank, Kind::elect, timeline.events[jobs[job - 2]].token);
+      const auto push = dependencies.of_token(rank, Kind::push, sum.token);
+      ASSERT_NE(counted, Dependencies::kNone);
+      ASSERT_NE(push, Dependencies::kNone);
+      const std::int64_t end = timeline.events[counted].end_ns;
+      EXPECT_LE(end, timeline.events[push].begin_ns + kTimerStep);
+      if (claims) {
+        EXPECT_LE(end, sum.begin_ns + kTimerStep);
+        const auto previous = dependencies.previous_on_track(jobs[job]);
+        ASSERT_NE(previous, Dependencies::kNone);
+        EXPECT_GE(timeline.events[previous].end_ns, std::min(end, sum.begin_ns));
+      }
+      for (const auto id : {jobs[job], push}) {
+        const auto previous = dependencies.previous_on_track(id);
+        const Kind kind =
+            previous == Dependencies::kNone ? Kind::sum : timeline.events[previous].kind;
+        waited += kind == Kind::elect || kind == Kind::watermark ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(waited, 0);
+}
+
+// The recorded layer of the tests gives no warpgroup three jobs.
+INSTANTIATE_TEST_SUITE_P(Files, RecordedPushes,
+                         testing::Values("fetch-first.fst", "split/timeline.fst"));
+
 INSTANTIATE_TEST_SUITE_P(
     Files, RecordedTimeline, testing::ValuesIn(recorded_files()), [](const auto& each) {
       std::string name = std::filesystem::path(each.param).stem().string();

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
-#include <tuple>
 
 #include "sim_run.hpp"
 
@@ -127,54 +126,21 @@ TEST_F(Knobs, NarrowTilesAreTwiceAsMany) {
 }
 
 TEST_F(Knobs, HostScheduleCostsItsDifference) {
-  Config device = base_;
-  device.schedule = ScheduleSite::device;
   Config config = base_;
   config.schedule = ScheduleSite::host;
   const double host = profile_.schedule_host + profile_.schedule_host_per_hit *
                                                    static_cast<double>(problem_.shape.hits()) / 1e3;
-  EXPECT_NEAR(wall(config) - wall(device), host - profile_.schedule_device, 0.01);
-}
-
-// Its phases touch, the copy-in hides behind the schedule build, and no rank waits at a barrier.
-TEST_F(Knobs, FusedScheduleIsOneKernel) {
-  Config fused = base_;
-  fused.schedule = ScheduleSite::fused;
-  Config device = base_;
-  device.schedule = ScheduleSite::device;
-  const timeline::Timeline one = timeline(fused);
-  EXPECT_EQ(timeline::check(one), "");
-  EXPECT_EQ(count_of(one, Kind::barrier), 0);
-  EXPECT_EQ(count_of(one, Kind::ids_exchange), 4);
-  const double schedule =
-      profile_.prologue_schedule +
-      profile_.prologue_per_hit * static_cast<double>(problem_.shape.hits()) / 1e3;
-  EXPECT_NEAR(static_cast<double>(total_ns(one, Kind::schedule_build)), 4e3 * schedule, 4);
-  EXPECT_NEAR(static_cast<double>(total_ns(one, Kind::ids_exchange)),
-              4e3 * profile_.prologue_exchange, 4);
-  const double left = static_cast<double>(total_ns(one, Kind::copy_in)) / 4e3;
-  const double copied = static_cast<double>(total_ns(timeline(device), Kind::copy_in)) / 4e3;
-  EXPECT_LT(left, copied);
-  const double saved = profile_.ids_exchange - profile_.prologue_exchange +
-                       profile_.schedule_device - schedule + 2 * profile_.barrier_latency + copied -
-                       left + 4 * profile_.launch_gap_graph;
-  EXPECT_NEAR(wall(device) - wall(fused), saved, 0.02);
-  fused.form = device.form = LayerForm::serial;
-  EXPECT_LT(wall(fused), wall(device));
+  EXPECT_NEAR(wall(config) - wall(base_), host - profile_.schedule_device, 0.01);
 }
 
 TEST_F(Knobs, WithoutAGraphEveryGapIsWider) {
-  const double wider = profile_.launch_gap_eager - profile_.launch_gap_graph;
-  for (const auto& [site, gaps, build] :
-       {std::tuple{ScheduleSite::device, 9,
-                   profile_.schedule_device_eager - profile_.schedule_device},
-        std::tuple{ScheduleSite::fused, 5, 0.0}}) {
-    Config graph = base_;
-    graph.schedule = site;
-    Config eager = graph;
-    eager.graph = false;
-    EXPECT_NEAR(wall(eager) - wall(graph), gaps * wider + build, 0.05);
-  }
+  Config config = base_;
+  config.graph = false;
+  const int gaps = 9;
+  EXPECT_NEAR(wall(config) - wall(base_),
+              gaps * (profile_.launch_gap_eager - profile_.launch_gap_graph) +
+                  profile_.schedule_device_eager - profile_.schedule_device,
+              0.05);
 }
 
 TEST_F(Knobs, WatermarkChunksSplitThePlanes) {
@@ -229,6 +195,73 @@ TEST_F(Knobs, SerialLayerKnowsNothingOfTheSplit) {
   serial.all_hands = false;
   serial.pull_order = PullOrder::by_token;
   EXPECT_EQ(wall(serial), expected);
+}
+
+// Kernel 1 without communication blocks: every block fetches before its first tile, so that no gate opens
+// later than the last token was moved, and every token is moved once.
+TEST_F(Knobs, WithoutDispatchSmsEveryBlockFetchesFirst) {
+  const Profile h200 = load_profile("h200-nvlink");
+  const Problem problem = problem_of("seed-tp2", "uniform");
+  Config config;
+  config.dispatch_comm_sms = 0;
+  config.combine_comm_sms = 8;
+  const timeline::Timeline fetched = timeline_of(problem, config, h200);
+  EXPECT_EQ(timeline::check(fetched), "");
+  EXPECT_EQ(count_of(fetched, Kind::pull), 2 * problem.shape.tokens());
+  std::vector<std::int64_t> last_arrive(2, 0);
+  std::vector<std::int64_t> first_tile(2, INT64_MAX);
+  for (const timeline::Event& event : fetched.events) {
+    const timeline::Track& track = fetched.tracks[event.track];
+    if (track.stage != timeline::Stage::dispatch_gemm) {
+      continue;
+    }
+    EXPECT_EQ(track.role, timeline::Role::compute);
+    const auto rank = static_cast<std::size_t>(track.rank);
+    if (event.kind == Kind::arrive) {
+      last_arrive[rank] = std::max(last_arrive[rank], event.end_ns);
+    } else if (event.kind == Kind::mainloop) {
+      first_tile[rank] = std::min(first_tile[rank], event.begin_ns);
+    }
+  }
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_GT(first_tile[rank], 0);
+    // A block goes on to its tiles before the others are through: some tiles begin early.
+    EXPECT_LT(first_tile[rank], last_arrive[rank] + 60'000);
+  }
+  // As on the machine: all of 132 SMs that fetch first beat 24 that fetch beside the tiles.
+  config.dispatch_comm_sms = 24;
+  const double split = wall_us(problem, config, h200);
+  config.dispatch_comm_sms = 0;
+  EXPECT_LT(wall_us(problem, config, h200), split);
+}
+
+// Blocks of jobs take the SMs that tiles have left, so that few communication SMs suffice; where they cannot,
+// they queue.
+TEST_F(Knobs, ShortLivedBlocksTakeFreedSms) {
+  Profile h200 = load_profile("h200-nvlink");
+  const Problem problem = problem_of("seed-tp2", "uniform");
+  Config config;
+  config.combine = Combine::block_per_job;
+  config.all_hands = false;
+  config.combine_comm_sms = 8;
+  const double freed = wall_us(problem, config, h200);
+  h200.job_blocks_per_freed_sm = 0;
+  h200.job_blocks_per_sm = 1;
+  EXPECT_LT(freed, 0.7 * wall_us(problem, config, h200));
+}
+
+// Fewer SMs at work run at a higher clock.
+TEST_F(Knobs, TheClockRisesWhereFewerSmsCompute) {
+  Profile h200 = load_profile("h200-nvlink");
+  const Problem problem = problem_of("seed-tp2", "uniform");
+  Config config;
+  config.study = Study::compute_split;
+  config.dispatch_comm_sms = 48;
+  const double gained = wall_us(problem, config, h200);
+  h200.power_exponent = 0;
+  EXPECT_LT(gained, wall_us(problem, config, h200));
+  config.study = Study::compute_all;
+  EXPECT_EQ(wall_us(problem, config, h200), wall_us(problem, config, load_profile("h200-nvlink")));
 }
 
 }  // namespace
