@@ -121,8 +121,8 @@ std::string render_series(const SeriesInput& input, bool picture) {
   out += "\n**Each run by itself**\n\n";
   for (std::size_t i = 0; i < series.rungs.size(); ++i) {
     for (const std::string& sentence : series.rungs[i].sentences) {
-      out += fmt::format("- `{}={}`: {}\n", series.knob, series.values[i],
-                         escape_markdown(sentence));
+      out +=
+          fmt::format("- `{}={}`: {}\n", series.knob, series.values[i], escape_markdown(sentence));
     }
   }
   out += fmt::format("\nRuns: {}. {}, {}:\n\n    {}\n", fmt::join(input.folders, ", "),

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <tuple>
 
 #include "sim_run.hpp"
 
@@ -126,21 +127,54 @@ TEST_F(Knobs, NarrowTilesAreTwiceAsMany) {
 }
 
 TEST_F(Knobs, HostScheduleCostsItsDifference) {
+  Config device = base_;
+  device.schedule = ScheduleSite::device;
   Config config = base_;
   config.schedule = ScheduleSite::host;
   const double host = profile_.schedule_host + profile_.schedule_host_per_hit *
                                                    static_cast<double>(problem_.shape.hits()) / 1e3;
-  EXPECT_NEAR(wall(config) - wall(base_), host - profile_.schedule_device, 0.01);
+  EXPECT_NEAR(wall(config) - wall(device), host - profile_.schedule_device, 0.01);
+}
+
+// Its phases touch, the copy-in hides behind the schedule build, and no rank waits at a barrier.
+TEST_F(Knobs, FusedScheduleIsOneKernel) {
+  Config fused = base_;
+  fused.schedule = ScheduleSite::fused;
+  Config device = base_;
+  device.schedule = ScheduleSite::device;
+  const timeline::Timeline one = timeline(fused);
+  EXPECT_EQ(timeline::check(one), "");
+  EXPECT_EQ(count_of(one, Kind::barrier), 0);
+  EXPECT_EQ(count_of(one, Kind::ids_exchange), 4);
+  const double schedule =
+      profile_.prologue_schedule +
+      profile_.prologue_per_hit * static_cast<double>(problem_.shape.hits()) / 1e3;
+  EXPECT_NEAR(static_cast<double>(total_ns(one, Kind::schedule_build)), 4e3 * schedule, 4);
+  EXPECT_NEAR(static_cast<double>(total_ns(one, Kind::ids_exchange)),
+              4e3 * profile_.prologue_exchange, 4);
+  const double left = static_cast<double>(total_ns(one, Kind::copy_in)) / 4e3;
+  const double copied = static_cast<double>(total_ns(timeline(device), Kind::copy_in)) / 4e3;
+  EXPECT_LT(left, copied);
+  const double saved = profile_.ids_exchange - profile_.prologue_exchange +
+                       profile_.schedule_device - schedule + 2 * profile_.barrier_latency + copied -
+                       left + 4 * profile_.launch_gap_graph;
+  EXPECT_NEAR(wall(device) - wall(fused), saved, 0.02);
+  fused.form = device.form = LayerForm::serial;
+  EXPECT_LT(wall(fused), wall(device));
 }
 
 TEST_F(Knobs, WithoutAGraphEveryGapIsWider) {
-  Config config = base_;
-  config.graph = false;
-  const int gaps = 9;
-  EXPECT_NEAR(wall(config) - wall(base_),
-              gaps * (profile_.launch_gap_eager - profile_.launch_gap_graph) +
-                  profile_.schedule_device_eager - profile_.schedule_device,
-              0.05);
+  const double wider = profile_.launch_gap_eager - profile_.launch_gap_graph;
+  for (const auto& [site, gaps, build] :
+       {std::tuple{ScheduleSite::device, 9,
+                   profile_.schedule_device_eager - profile_.schedule_device},
+        std::tuple{ScheduleSite::fused, 5, 0.0}}) {
+    Config graph = base_;
+    graph.schedule = site;
+    Config eager = graph;
+    eager.graph = false;
+    EXPECT_NEAR(wall(eager) - wall(graph), gaps * wider + build, 0.05);
+  }
 }
 
 TEST_F(Knobs, WatermarkChunksSplitThePlanes) {
