@@ -54,7 +54,8 @@ LayerRunner::LayerRunner(const Problem& problem, const std::vector<Device>& devi
       devices_(with_peer_access(in_use(devices, devices_of_ranks(devices, problem.shape.ranks)))),
       memory_(problem, devices_of_ranks(devices, problem.shape.ranks), options.seed,
               options.deadline_ns),
-      threads_(std::make_unique<LaunchThreads>(static_cast<int>(devices_.size()), make_current(devices_))),
+      threads_(std::make_unique<LaunchThreads>(static_cast<int>(devices_.size()),
+                                               make_current(devices_))),
       verifier_(std::make_unique<Verifier>(memory_, problem.routing)) {
   for (const Device& device : devices_) {
     const kernels::OnDevice on(device.index);

@@ -45,7 +45,8 @@ Runner::Runner(const Shape& shape, const std::vector<Device>& devices, Options o
       devices_(in_use(devices, shape.ranks)),
       memory_(shape, devices_of_ranks(devices, shape.ranks), options.seed, options.deadline_ns),
       check_(memory_),
-      threads_(std::make_unique<LaunchThreads>(static_cast<int>(devices_.size()), make_current(devices_))) {
+      threads_(std::make_unique<LaunchThreads>(static_cast<int>(devices_.size()),
+                                               make_current(devices_))) {
   for (const Device& device : devices_) {
     const kernels::OnDevice on(device.index);
     DeviceRun run;
