@@ -48,6 +48,7 @@ struct PushRole {
 
   __device__ void run_pusher(int pusher) const {
     Writer front(layer.records, family, block, pusher * kWritersPerPusher + timeline::kFront);
+    Writer fetches(layer.records, family, block, pusher * kWritersPerPusher + timeline::kSummer);
     Writer back(layer.records, family, block, pusher * kWritersPerPusher + timeline::kPusher);
     const std::size_t bytes = static_cast<std::size_t>(push.rows) * layer.row_bytes();
     unsigned char* buffer = smem + static_cast<std::size_t>(pusher) * bytes;
@@ -71,7 +72,7 @@ struct PushRole {
       if (number >= pushes)
         break;
       const Push p = push_at(number / pushes_per_rank, number % pushes_per_rank);
-      stopped = !wait_ready(p, front) || !fetch(p, buffer, landed, parity, front);
+      stopped = !wait_ready(p, front) || !fetch(p, buffer, landed, parity, fetches);
       if (!stopped) {
         send(p, buffer, back);
         count(p, back);
@@ -110,15 +111,15 @@ struct PushRole {
 
   // False: aborted, and no copy into `buffer` is in flight.
   __device__ bool fetch(const Push& p, unsigned char* buffer, std::uint64_t& landed,
-                        std::uint32_t parity, Writer& front) const {
-    front.record(Point::sum_begin, first_token(p));
+                        std::uint32_t parity, Writer& fetches) const {
+    fetches.record(Point::sum_begin, first_token(p));
     const bool started = !holds(p, layer.faults.lost_pull);
     if (started) {
       start_load(buffer, layer.partial + static_cast<std::int64_t>(p.slot) * layer.hidden,
                  bytes_of(p), landed);
     }
     if (wait_landed(layer.guard, first_token(p), landed, parity)) {
-      front.record(Point::summed, first_token(p));
+      fetches.record(Point::summed, first_token(p));
       return true;
     }
     if (started)

@@ -6,6 +6,9 @@
 //
 // Prints a row per delay, and writes DIR/truth.json after each point, so that what there is survives a
 // later one's failure. Ends with 1 if a delay was attributed to less than 90%, or a point failed.
+//
+// --keep writes every timeline to a folder; --from reads them there instead of recording: what a changed
+// attribution makes of the same iterations is seen without GPUs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -21,6 +25,7 @@
 #include "engine/cuda/layer_runner.hpp"
 #include "engine/cuda/recorder.hpp"
 #include "layer/problem.hpp"
+#include "timeline/store.hpp"
 #include "truth.hpp"
 
 namespace fusescope::analysis {
@@ -39,6 +44,8 @@ struct Options {
   std::vector<std::string> points;  // none = all
   std::vector<int> devices;
   std::string out;
+  std::string keep;
+  std::string from;
   int rounds = 3;
   int iterations = 3;  // of which the median one is read
   double scale = 1;    // of the delays
@@ -55,21 +62,58 @@ Config base_config(const std::string& name) {
   return config;
 }
 
-timeline::Timeline record(LayerRunner& runner, const Problem& problem, const Config& config,
-                          int iterations) {
-  runner.configure(config);
-  runner.run_once();
-  engine::cuda::RecorderOptions options;
-  options.iterations = iterations;
-  timeline::Timeline timeline =
-      engine::cuda::record_timeline(runner, problem, config, options).timeline;
+// Timelines by name: recorded, or kept from when they were.
+class Source {
+ public:
+  Source(const Problem& problem, const Options& options) : problem_(problem), options_(options) {
+    if (options.from.empty()) {
+      devices_ = engine::cuda::select_devices(options.devices);
+      runner_ = std::make_unique<LayerRunner>(problem, devices_, LayerRunner::Options{});
+    }
+    if (!options.keep.empty()) {
+      std::filesystem::create_directories(options.keep);
+    }
+  }
+
+  const std::vector<Device>& devices() const { return devices_; }
+
+  timeline::Timeline get(const std::string& name, const Config& config) {
+    const std::string file = name + ".fst";
+    timeline::Timeline timeline =
+        options_.from.empty()
+            ? record(config)
+            : timeline::load_timeline((std::filesystem::path(options_.from) / file).string());
+    check(timeline);
+    if (!options_.keep.empty()) {
+      timeline::save_timeline(timeline, (std::filesystem::path(options_.keep) / file).string());
+    }
+    return timeline;
+  }
+
+ private:
+  timeline::Timeline record(const Config& config) {
+    runner_->configure(config);
+    runner_->run_once();
+    engine::cuda::RecorderOptions recorder;
+    recorder.iterations = options_.iterations;
+    return engine::cuda::record_timeline(*runner_, problem_, config, recorder).timeline;
+  }
+
+  static void check(const timeline::Timeline& timeline);
+
+  const Problem& problem_;
+  const Options& options_;
+  std::vector<Device> devices_;
+  std::unique_ptr<LayerRunner> runner_;
+};
+
+void Source::check(const timeline::Timeline& timeline) {
   if (const std::string violation = timeline::check(timeline); !violation.empty()) {
     throw std::runtime_error("a timeline breaks the event contract: " + violation);
   }
   if (timeline.meta.dropped > 0) {
     throw std::runtime_error("records are missing");
   }
-  return timeline;
 }
 
 Json describe_row(const TruthPoint& point, const std::string& base, int delay_us,
@@ -90,8 +134,8 @@ Json describe_row(const TruthPoint& point, const std::string& base, int delay_us
 }
 
 // Every delay of one point on one config, in turns with the config alone.
-Json measure_point(LayerRunner& runner, const Problem& problem, const Config& base,
-                   const TruthPoint& point, const std::string& base_name, const Options& options) {
+Json measure_point(Source& source, const Config& base, const TruthPoint& point,
+                   const std::string& base_name, const Options& options) {
   std::vector<int> delays;
   for (const int delay_us : point.delays_us) {
     delays.push_back(std::max(1, static_cast<int>(options.scale * delay_us)));
@@ -99,13 +143,14 @@ Json measure_point(LayerRunner& runner, const Problem& problem, const Config& ba
   std::vector<std::vector<Told>> without(delays.size());
   std::vector<std::vector<Told>> with(delays.size());
   for (int round = 0; round < options.rounds; ++round) {
-    const timeline::Timeline alone = record(runner, problem, base, options.iterations);
+    const std::string name = fmt::format("{}, {}, round {}", base_name, point.name, round);
+    const timeline::Timeline alone = source.get(name, base);
     for (std::size_t i = 0; i < delays.size(); ++i) {
       Config delayed = base;
       delayed.inject = injection(point, delays[i]);
       without[i].push_back(told(point, delayed.inject, alone));
-      with[i].push_back(
-          told(point, delayed.inject, record(runner, problem, delayed, options.iterations)));
+      with[i].push_back(told(point, delayed.inject,
+                             source.get(fmt::format("{}, {} us", name, delays[i]), delayed)));
     }
   }
   Json rows = Json::array();
@@ -141,20 +186,22 @@ void save(const Json& file, const Options& options) {
 }
 
 int run(const Options& options) {
-  const std::vector<Device> devices = engine::cuda::select_devices(options.devices);
   if (!options.out.empty()) {
     std::filesystem::create_directories(options.out);
   }
   const Problem problem = make_problem(load_shape(options.shape), parse_routing(options.routing));
-  Json file = {{"program", version_line()},
-               {"device", fmt::format("{} x {}", devices.size(), devices.front().name)},
-               {"driver", engine::cuda::driver_version()},
-               {"problem", describe(problem)},
-               {"rounds", options.rounds},
-               {"enough", kEnough},
-               {"rows", Json::array()},
-               {"failures", Json::array()}};
-  LayerRunner runner(problem, devices, {});
+  Source source(problem, options);
+  Json file = {
+      {"program", version_line()},
+      {"device", source.devices().empty()
+                     ? "as recorded in " + options.from
+                     : fmt::format("{} x {}, {}", source.devices().size(),
+                                   source.devices().front().name, engine::cuda::driver_version())},
+      {"problem", describe(problem)},
+      {"rounds", options.rounds},
+      {"enough", kEnough},
+      {"rows", Json::array()},
+      {"failures", Json::array()}};
   bool fine = true;
   for (const std::string& base_name : options.bases) {
     const Config base = base_config(base_name);
@@ -164,7 +211,7 @@ int run(const Options& options) {
         continue;
       }
       try {
-        for (const Json& row : measure_point(runner, problem, base, point, base_name, options)) {
+        for (const Json& row : measure_point(source, base, point, base_name, options)) {
           fine = fine && row["enough"].get<bool>();
           file["rows"].push_back(row);
         }
@@ -197,6 +244,8 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--scale", options.scale, "Of the delays")->check(CLI::PositiveNumber);
   app.add_option("--out", options.out, "Folder for truth.json");
+  app.add_option("--keep", options.keep, "Folder for the timelines");
+  app.add_option("--from", options.from, "Folder of kept timelines, to read instead of recording");
   CLI11_PARSE(app, argc, argv);
   try {
     return fusescope::analysis::run(options);

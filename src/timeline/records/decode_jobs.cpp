@@ -120,11 +120,8 @@ class JobGroup {
           lose(summer(), std::exchange(fetched, moment));
           continue;
         case Point::sum_begin:
-          if (fetched.point == Point::fetched && fetched.a == moment.a) {
-            lose(summer(), std::exchange(begun, moment));
-            continue;
-          }
-          break;
+          lose(summer(), std::exchange(begun, moment));
+          continue;
         case Point::summed:
           if (begun.point == Point::sum_begin && begun.a == moment.a &&
               events_.is_token(moment.a)) {
@@ -148,7 +145,8 @@ class JobGroup {
     constexpr std::int64_t kAtOnce = 100;  // [ns] three steps of the timer
     std::int64_t from = begin.ns;
     const auto ready = ready_.find(end.a);
-    if (ready != ready_.end() && begin.ns - fetched.ns <= kAtOnce) {
+    if (ready != ready_.end() && fetched.point == Point::fetched && fetched.a == end.a &&
+        begin.ns - fetched.ns <= kAtOnce) {
       from = std::min(begin.ns, std::max(ready->second, last_summed_));
     }
     add(sum_lane(), Kind::sum, from, end.ns, {.token = end.a, .index = position(end.a)});

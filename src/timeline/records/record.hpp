@@ -38,7 +38,7 @@ enum class Point : std::uint8_t {
   claimed,           // [position in job order] what it said; not below R*T: no jobs are left
   ready_wait_begin,  // [token] before the first poll of its row blocks
   ready,             // [token] all K row blocks are complete
-  fetched,           // [token] the first piece of its rows is in shared memory
+  fetched,           // [token] the first piece of its rows is there; not in gemm_reduce_scatter
   sum_begin,         // [token] there is a buffer for the sum, too
   summed,            // [token] the row is in shared memory, this thread's part of it
   push_issued,       // [token] before the bulk store is issued

@@ -136,8 +136,12 @@ class Written {
 
   // A push writes its rows' chunks' watermarks where its last row ends one.
   void write_push(Tape& tape, int pusher, std::uint64_t now, int number, int token) const {
-    const auto front = static_cast<std::uint32_t>(pusher) * timeline::kJobWriters + timeline::kFront;
-    const auto back = static_cast<std::uint32_t>(pusher) * timeline::kJobWriters + timeline::kPusher;
+    const auto front =
+        static_cast<std::uint32_t>(pusher) * timeline::kJobWriters + timeline::kFront;
+    const auto fetches =
+        static_cast<std::uint32_t>(pusher) * timeline::kJobWriters + timeline::kSummer;
+    const auto back =
+        static_cast<std::uint32_t>(pusher) * timeline::kJobWriters + timeline::kPusher;
     const auto at = [&](std::uint32_t writer, std::uint64_t after, Point point, int a, int b = 0) {
       tape.write(Family::combine_jobs, 0, writer, now + after, point, a, b);
     };
@@ -148,8 +152,8 @@ class Written {
     }
     at(front, 6, Point::ready_wait_begin, token);
     at(front, 10, Point::ready, token);
-    at(front, 11, Point::sum_begin, token);
-    at(front, 30, Point::summed, token);
+    at(fetches, 11, Point::sum_begin, token);
+    at(fetches, 30, Point::summed, token);
     at(back, 31, Point::push_issued, token);
     at(back, 60, Point::pushed, token);
     at(back, 65, Point::push_counted, token);
