@@ -6,6 +6,16 @@ target_include_directories(fusescope_options INTERFACE
 target_compile_options(fusescope_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror>)
 
+if(FUSESCOPE_FUZZ)  # everything is compiled so that a fuzzer sees which branches an input takes
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "FUSESCOPE_FUZZ needs clang: -DCMAKE_CXX_COMPILER=clang++")
+  endif()
+  set(fuzz_sanitizers -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
+  target_compile_options(fusescope_options INTERFACE ${fuzz_sanitizers})
+  target_link_options(fusescope_options INTERFACE ${fuzz_sanitizers})
+  target_compile_definitions(fusescope_options INTERFACE FUSESCOPE_FUZZING)
+endif()
+
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})

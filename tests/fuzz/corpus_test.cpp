@@ -40,6 +40,9 @@ TEST(Corpus, TrialLog) {
 TEST(Corpus, StoredTimeline) {
   replay("stored_timeline", stored_timeline);
 }
+TEST(Corpus, ScheduleText) {
+  replay("schedule_text", schedule_text);
+}
 
 }  // namespace
 }  // namespace fusescope::fuzz

@@ -21,6 +21,10 @@ bool trial_log(std::string_view input);
 // A stored timeline, packed or not, its checks and its attribution.
 bool stored_timeline(std::string_view input);
 
+// A schedule of the protocol search, as it is printed and replayed; a small one is run, and without a planted
+// bug nothing may be found.
+bool schedule_text(std::string_view input);
+
 // Throws std::logic_error with `promise` where it does not hold.
 void require(bool holds, const char* promise);
 
