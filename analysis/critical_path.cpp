@@ -176,10 +176,13 @@ class Walk {
     // The push may have been visited: its end held up another event than its begin does. It began earlier, so
     // that the walk ends all the same.
     if (const EventId push = dependencies_.held_by(id);
-        push != kNone && previous != kNone && event(previous).end_ns < event(id).begin_ns &&
-        event(push).begin_ns < event(id).begin_ns) {
+        push != kNone && previous != kNone && is_held_by(id, push, previous)) {
       give(event(push).begin_ns, push, false);
       return {push, true};
+    }
+    if (const EventId sum = made_room(id, previous); sum != kNone) {
+      give(event(sum).begin_ns, sum, false);
+      return {sum, true};
     }
     if (previous != kNone && !visited_[previous]) {
       give_to_issue(id, event(previous).end_ns);
@@ -193,6 +196,33 @@ class Walk {
       add(event(phase).begin_ns, Step::launch_gap, kNone, false, rank_of(id));
     }
     return {phase, true};
+  }
+
+  // When the copy engine had read a row buffer is not recorded, only when the push was issued and when it was
+  // complete. What came before ended later than most of the time since the issue has passed: then that, and
+  // not the buffer, is what the event waited for.
+  bool is_held_by(EventId id, EventId push, EventId previous) const {
+    const std::int64_t waited = event(id).begin_ns - event(previous).end_ns;
+    const std::int64_t since_issue = event(id).begin_ns - event(push).begin_ns;
+    return waited > 0 && since_issue > 0 && 2 * waited >= since_issue;
+  }
+
+  // A front goes on to its next job when its last one's rows are on their way: when the sums have made room for
+  // them. The sum that did so, if the front waited for it after what it did before; else kNone.
+  EventId made_room(EventId id, EventId previous) const {
+    if (event(id).kind != Kind::ready_wait || previous == kNone) {
+      return kNone;
+    }
+    const EventId own = dependencies_.of_token(rank_of(id), Kind::sum, event(id).token);
+    if (own == kNone || event(own).track == event(id).track) {
+      return kNone;  // the same threads sum
+    }
+    const EventId sum = order_.last_begun_before(event(own).track, event(id).begin_ns);
+    const bool waited = sum != kNone && sum != own && event(sum).kind == Kind::sum &&
+                        event(sum).begin_ns < event(id).begin_ns &&
+                        event(sum).end_ns > event(previous).end_ns &&
+                        event(previous).end_ns < event(id).begin_ns;
+    return waited ? sum : kNone;
   }
 
   // A warpgroup's second sum waits until its first push is issued: until its threads go on, with the claim
