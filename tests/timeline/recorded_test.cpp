@@ -127,7 +127,7 @@ TEST_P(RecordedPushes, AndSumsWaitForThePushTwoJobsBefore) {
 
 // The recorded layer of the tests gives no warpgroup three jobs.
 INSTANTIATE_TEST_SUITE_P(Files, RecordedPushes,
-                         testing::Values("fetch-first.fst", "split/timeline.fst"));
+                         testing::Values("fetch-first.fst", "split/timeline.fst", "best.fst"));
 
 INSTANTIATE_TEST_SUITE_P(
     Files, RecordedTimeline, testing::ValuesIn(recorded_files()), [](const auto& each) {
