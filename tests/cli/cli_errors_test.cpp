@@ -153,7 +153,7 @@ TEST_F(Errors, InputsThatAreNotThere) {
   refused("attribute tiny.json", {"tiny.json: "});
   refused("timeline absent -o t.pftrace", {"absent: "});
   refused("report absent", {"absent: is not a folder"});
-  refused("report .", {".: the folder holds no trials.jsonl and no run.json"});
+  refused("report .", {".: the folder holds no trials.jsonl, no run.json and no series.json"});
   ASSERT_EQ(fusescope("run --shape tiny.json --engine sim --out r").code, 0);
   refused("timeline r --format pdf -o t", {"--format: unknown format \"pdf\"; accepted: perfetto"});
   refused("timeline r -o t.pdf", {"--out: t.pdf: its ending names no format"});
