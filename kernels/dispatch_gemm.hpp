@@ -6,7 +6,7 @@
 //
 // In: every rank's shared tokens, the schedule tables, arrival counters seeded with slack.
 // Out: gate_up [rows, 2I], or act [rows, I] with the activation fused. Padding rows are computed from
-// whatever the gathered buffer holds and never read.
+// whatever the gathered buffer holds, or left out where half of a row block is padding, and never read.
 
 #include <cuda_runtime_api.h>
 

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "cli/attribute_trace.hpp"
 #include "cli/command.hpp"
+#include "cli/common_options.hpp"
 #include "cli/compared_run.hpp"
 #include "cli/run_advice.hpp"
 #include "cli/run_folder.hpp"
@@ -25,10 +26,8 @@ struct AttributeOptions {
   std::string rules;
   std::string report;
   std::string command;
-  std::string against;
-  std::string sweep;
+  EvidenceOptions evidence;
   std::string profile;
-  bool unlike = false;
   bool advice = true;
   int rows = 20;
   bool json = false;
@@ -60,7 +59,7 @@ int attribute_iteration(const AttributeOptions& options) {
   }
   const bool advise = options.advice && attribution.refusal.empty();
   const analysis::Advice advice =
-      advise ? advise_run({file, options.sweep, options.profile}, timeline, attribution)
+      advise ? advise_run({file, options.evidence.sweep, options.profile}, timeline, attribution)
              : analysis::Advice{};
   if (options.json) {
     Json document = Json::parse(analysis::to_json(attribution, timeline, options.rows));
@@ -88,19 +87,19 @@ int attribute_iteration(const AttributeOptions& options) {
 
 int compare(const AttributeOptions& options) {
   if (options.paths.size() != 1 || is_foreign_trace(options.paths.front()) ||
-      is_foreign_trace(options.against)) {
-    throw InputError({"--against", options.against, "compares two runs of fusescope",
+      is_foreign_trace(options.evidence.against)) {
+    throw InputError({"--against", options.evidence.against, "compares two runs of fusescope",
                       "one run and one to compare it with, each a folder or a timeline.fst"});
   }
   const analysis::Comparison comparison =
-      compare_paths(options.paths.front(), options.against, options.unlike);
+      compare_paths(options.paths.front(), options.evidence.against, options.evidence.unlike);
   std::printf("%s", options.json ? (analysis::to_json(comparison) + "\n").c_str()
                                  : comparison_text(comparison).c_str());
   return kFine;
 }
 
 int execute(const AttributeOptions& options) {
-  if (!options.against.empty()) {
+  if (!options.evidence.against.empty()) {
     return compare(options);
   }
   if (options.paths.size() == 1 && !is_foreign_trace(options.paths.front())) {
@@ -128,17 +127,7 @@ void add_attribute(CLI::App& app, Context& context) {
                    "profiler (.json, .json.gz; several ranks) or Nsight Systems (.sqlite)")
       ->type_name("DIR|FILE")
       ->required();
-  CLI::Option* against =
-      command
-          ->add_option("--against", options->against,
-                       "Compare with this run step by step: a change of -3 us is 3 us faster")
-          ->type_name("DIR|FILE");
-  command->add_flag("--unlike", options->unlike, "Compare even if the two ran different problems")
-      ->needs(against);
-  command
-      ->add_option("--sweep", options->sweep,
-                   "A sweep whose trials measured what is suggested (default: the run's own)")
-      ->type_name("DIR");
+  options->evidence.add_to(*command);
   command
       ->add_option("--profile", options->profile,
                    "Device profile that predicts what is suggested (default: the device's)")

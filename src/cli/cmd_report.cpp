@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "cli/command.hpp"
+#include "cli/common_options.hpp"
 #include "cli/compared_run.hpp"
 #include "cli/report_input.hpp"
 #include "cli/run_folder.hpp"
@@ -19,9 +20,7 @@ namespace {
 struct ReportOptions {
   std::string folder;
   std::string out;
-  std::string against;
-  std::string sweep;
-  bool unlike = false;
+  EvidenceOptions evidence;
 };
 
 constexpr const char* kFooter =
@@ -56,9 +55,10 @@ int execute(const ReportOptions& options) {
   }
   reports::ReportInput input =
       sweep ? sweep_report_input(options.folder) : run_report_input(options.folder);
-  add_advice(input, options.folder, options.sweep);
-  if (!options.against.empty()) {
-    input.comparison = compare_paths(options.folder, options.against, options.unlike);
+  add_advice(input, options.folder, options.evidence.sweep);
+  if (!options.evidence.against.empty()) {
+    input.comparison =
+        compare_paths(options.folder, options.evidence.against, options.evidence.unlike);
   }
   return say_written(reports::write_report(input, out));
 }
@@ -68,22 +68,13 @@ int execute(const ReportOptions& options) {
 void add_report(CLI::App& app, Context& context) {
   const auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand("report", "Write report.html and report.md");
-  command->add_option("folder", options->folder, "The folder of a sweep or a run")
+  command
+      ->add_option("folder", options->folder, "The folder of a sweep, of a run or of run --across")
       ->type_name("DIR")
       ->required();
   command->add_option("-o,--out", options->out, "Folder for the report (default: the same)")
       ->type_name("DIR");
-  CLI::Option* against =
-      command
-          ->add_option("--against", options->against,
-                       "Compare with this run step by step: a change of -3 us is 3 us faster")
-          ->type_name("DIR|FILE");
-  command->add_flag("--unlike", options->unlike, "Compare even if the two ran different problems")
-      ->needs(against);
-  command
-      ->add_option("--sweep", options->sweep,
-                   "A sweep whose trials measured what is suggested (default: the run's own)")
-      ->type_name("DIR");
+  options->evidence.add_to(*command);
   command->footer(kFooter);
   command->callback(
       [options, &context] { context.selected = [options] { return execute(*options); }; });

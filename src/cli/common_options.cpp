@@ -149,6 +149,20 @@ Config ConfigOptions::config(const std::function<Config()>& tuned) const {
   return config;
 }
 
+void EvidenceOptions::add_to(CLI::App& command) {
+  CLI::Option* const base =
+      command
+          .add_option("--against", against,
+                      "Compare with this run step by step: a change of -3 us is 3 us faster")
+          ->type_name("DIR|FILE");
+  command.add_flag("--unlike", unlike, "Compare even if the two ran different problems")
+      ->needs(base);
+  command
+      .add_option("--sweep", sweep,
+                  "A sweep whose trials measured what is suggested (default: the run's own)")
+      ->type_name("DIR");
+}
+
 void require_legal(const ConfigOptions& options, const Problem& problem, const Config& config,
                    const DeviceLimits& device) {
   const std::string reason = why_illegal(problem, config, device);

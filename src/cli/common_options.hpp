@@ -59,6 +59,14 @@ struct ConfigOptions {
   Config config(const std::function<Config()>& tuned = {}) const;
 };
 
+// What a recorded run is held against.
+struct EvidenceOptions {
+  std::string against;
+  bool unlike = false;
+  std::string sweep;
+  void add_to(CLI::App& command);
+};
+
 // Throws InputError naming the --set that cannot run, or --config, when the config is illegal.
 void require_legal(const ConfigOptions& options, const Problem& problem, const Config& config,
                    const DeviceLimits& device);
