@@ -24,6 +24,7 @@
 
 #include "gemm_args.hpp"
 #include "gemm_consumer.cuh"
+#include "gemm_gather.cuh"
 #include "gemm_hooks.cuh"
 #include "gemm_producer.cuh"
 #include "gemm_smem.cuh"
@@ -73,7 +74,11 @@ __device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* 
   } else {
     shrink_registers<kCopyRegisters>();
     if (warp == 0) {
-      produce_tiles<V>(args, smem, gate, probe, worker, workers);
+      if constexpr (V.gathers) {
+        gather_tiles<V>(args, smem, gate, probe, worker, workers);
+      } else {
+        produce_tiles<V>(args, smem, gate, probe, worker, workers);
+      }
     } else if (warp <= kConsumerGroups) {
       if (threadIdx.x % 32 == 0)
         store_tiles<V>(args, smem, signal, probe, warp - 1);
