@@ -75,6 +75,7 @@ void allocate_arrays(RankMemory& m, const Shape& s, const TableSizes& sizes) {
   place(m, a.job_order, tokens);
   place(m, a.slack, sizes.max_row_blocks());
   place(m, a.arrivals, sizes.max_row_blocks());
+  place(m, a.computed, sizes.max_row_blocks());
   place(m, a.done, sizes.max_row_blocks());
   place(m, a.gathered, rows * h);
   place(m, a.gate_up, rows * 2 * i);
