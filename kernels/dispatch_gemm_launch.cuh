@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "kernels/cooperative_launch.hpp"
 #include "kernels/dispatch_gemm.cuh"
+#include "kernels/resident_launch.hpp"
 
 namespace fusescope::kernels {
 
@@ -15,8 +15,8 @@ void launch_dispatch_gemm_variant(const DispatchGemmArgs& args, int blocks, cuda
   constexpr GemmVariant V = kGemmVariants[Index];
   const auto communication =
       static_cast<int>(communication_bytes(args.tokens_per_block, args.layer.hidden));
-  launch_cooperative(dispatch_gemm_kernel<Index, Records>, "dispatch_gemm", args, blocks,
-                     kGemmThreads, std::max(shared_bytes(V), communication), stream);
+  launch_resident(dispatch_gemm_kernel<Index, Records>, "dispatch_gemm", args, blocks, kGemmThreads,
+                  std::max(shared_bytes(V), communication), args.layer.launch, stream);
 }
 
 using DispatchGemmLauncher = void (*)(const DispatchGemmArgs&, int, cudaStream_t);

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/cooperative_launch.hpp"
+#include "kernels/resident_launch.hpp"
 #include "kernels/row_math.cuh"
 
 namespace fusescope::kernels {
@@ -23,8 +23,8 @@ void launch(const GemmReduceScatterArgs& args, int blocks, cudaStream_t stream) 
         std::to_string(args.push.rows) + " rows need " + std::to_string(wanted) +
         " bytes of shared memory, the GEMM leaves " + std::to_string(bytes_for_pushes(V)));
   }
-  launch_cooperative(gemm_reduce_scatter_kernel<Index, Records>, "gemm_reduce_scatter", args,
-                     blocks, kGemmThreads, shared_bytes(V), stream);
+  launch_resident(gemm_reduce_scatter_kernel<Index, Records>, "gemm_reduce_scatter", args, blocks,
+                  kGemmThreads, shared_bytes(V), LaunchOrder::stream, stream);
 }
 
 using Launcher = void (*)(const GemmReduceScatterArgs&, int, cudaStream_t);

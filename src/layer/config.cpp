@@ -96,6 +96,14 @@ struct Names<ScheduleSite> {
   static constexpr std::array<std::string_view, 3> kList = {"device", "host", "fused"};
 };
 template <>
+struct Names<LaunchOrder> {
+  static constexpr std::array<std::string_view, 2> kList = {"stream", "programmatic"};
+};
+template <>
+struct Names<TileCounter> {
+  static constexpr std::array<std::string_view, 3> kList = {"none", "kernel_2", "both"};
+};
+template <>
 struct Names<TileShape> {
   static constexpr std::array<std::string_view, 2> kList = {"128x256", "128x128"};
 };
@@ -251,10 +259,17 @@ std::span<const Knob> knobs() {
       knob<&Config::activation>("activation",
                                 "silu(gate) * up: own kernel, or kernel 1's epilogue"),
       knob<&Config::tile>("tile", "the GEMM's tile, rows x columns"),
+      knob<&Config::tile_counter>(
+          "tile_counter",
+          "kernels that deal out their tiles by a counter; the others do it round robin"),
       knob<&Config::schedule>("schedule",
                               "who builds the schedule tables: Thrust on the device, the host, or "
                               "one kernel that is fused "
                               "with the ids exchange and the copy-in"),
+      knob<&Config::launch>("launch",
+                            "how the kernels follow each other: when the one before has ended, or "
+                            "block by block as it leaves "
+                            "the SMs (programmatic dependent launch)"),
       knob<&Config::graph>("graph", "replay the iteration as one CUDA graph per rank"),
       knob<&Config::collectives>(
           "collectives",

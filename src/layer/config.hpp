@@ -21,6 +21,8 @@ enum class SlotOrder { by_token, interleave_sources, rotate_from_self };
 enum class Combine { dispenser, block_per_job };
 enum class Activation { separate, fused };
 enum class ScheduleSite { device, host, fused };
+enum class LaunchOrder { stream, programmatic };
+enum class TileCounter { none, kernel_2, both };
 enum class TileShape { m128n256, m128n128 };
 enum class Collectives { automatic, nccl, peer_copies };
 
@@ -65,7 +67,9 @@ struct Config {
   int watermark_chunks = 1;
   Activation activation = Activation::separate;
   TileShape tile = TileShape::m128n256;
+  TileCounter tile_counter = TileCounter::none;
   ScheduleSite schedule = ScheduleSite::device;
+  LaunchOrder launch = LaunchOrder::stream;
   bool graph = true;
   Collectives collectives =
       Collectives::automatic;  // serial layer only; NCCL takes one GPU per rank

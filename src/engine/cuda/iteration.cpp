@@ -257,7 +257,7 @@ void Iteration::dispatch_gemm() const {
   const auto range = step("dispatch_gemm");
   each([&](int rank) {
     const RankPlan& p = plan(rank);
-    kernels::launch_dispatch_gemm(p.dispatch, p.dispatch_variant, p.dispatch_blocks,
+    kernels::launch_dispatch_gemm(apart(p.dispatch), p.dispatch_variant, p.dispatch_blocks,
                                   lane_.main.get());
   });
   mark(Kind::dispatch_gemm);
@@ -280,7 +280,7 @@ void Iteration::gemm_combine_push() const {
     // Before the branch's kernels: where all streams share one hardware queue
     // (CUDA_DEVICE_MAX_CONNECTIONS=1), what is enqueued behind the jobs begins after them, and they
     // wait for the GEMM. A graph's branches are captured, and so listed, in this order, too.
-    kernels::launch_gemm_combine_push(p.combine, p.combine_variant, p.combine_blocks,
+    kernels::launch_gemm_combine_push(apart(p.combine), p.combine_variant, p.combine_blocks,
                                       lane_.main.get());
     if (per_job) {
       kernels::launch_wait_for_residency(p.combine, lane_.branch.get());
@@ -293,7 +293,7 @@ void Iteration::gemm_combine_push() const {
 
 void Iteration::final_reduce() const {
   const auto range = step("final reduce");
-  each([&](int rank) { kernels::launch_final_reduce(plan(rank).reduce, lane_.main.get()); });
+  each([&](int rank) { kernels::launch_final_reduce(apart(plan(rank).reduce), lane_.main.get()); });
   mark(Kind::final_reduce);
 }
 
@@ -347,6 +347,16 @@ void Iteration::pace(const RankPlan& p) const {
     const double bytes = 2.0 * (a.ranks - 1) * a.tokens_per_rank * a.hidden;
     kernels::launch_pace(a.guard, bytes / config_.link_gbps, lane_.branch.get());
   }
+}
+
+// A kernel's arguments. Phases can be told apart only if none begins before the one before it has ended.
+template <class Args>
+Args Iteration::apart(const Args& given) const {
+  Args args = given;
+  if (marks_ != nullptr) {
+    args.layer.launch = kernels::LaunchOrder::stream;
+  }
+  return args;
 }
 
 void Iteration::mark(Kind kind) const {

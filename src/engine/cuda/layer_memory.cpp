@@ -76,6 +76,7 @@ void allocate_arrays(RankMemory& m, const Shape& s, const TableSizes& sizes) {
   place(m, a.slack, sizes.max_row_blocks());
   place(m, a.token_of_slot, sizes.max_rows());
   place(m, a.arrivals, sizes.max_row_blocks());
+  place(m, a.computed, sizes.max_row_blocks());
   place(m, a.done, sizes.max_row_blocks());
   place(m, a.gathered, rows * h);
   place(m, a.gate_up, rows * 2 * i);

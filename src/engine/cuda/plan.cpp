@@ -105,6 +105,9 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   one.slack = plan.layer.slack;
   plan.dispatch.gemm = make_grouped_gemm_args(one, plan.dispatch_variant);
   plan.dispatch.gemm.clock = &m.words->clock[0];
+  if (config.tile_counter == TileCounter::both) {
+    plan.dispatch.gemm.next_tile = &plan.layer.counters->next_tile[0];
+  }
 
   plan.combine_variant = variant_of(config.tile, Epilogue::kStore);
   GroupedGemmDesc two = desc_2(memory.shape(), rows);
@@ -115,6 +118,9 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   two.slack = plan.layer.slack;
   plan.combine.gemm = make_grouped_gemm_args(two, plan.combine_variant);
   plan.combine.gemm.clock = &m.words->clock[1];
+  if (config.tile_counter != TileCounter::none) {
+    plan.combine.gemm.next_tile = &plan.layer.counters->next_tile[1];
+  }
 }
 
 }  // namespace
@@ -148,6 +154,11 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
     plan.layer.faults = faults.lost;
   }
   plan.layer.link_row_time = link_row_time(memory.shape(), config.link_gbps);
+  const bool programmatic =
+      config.form == LayerForm::fused && config.launch == LaunchOrder::programmatic;
+  if (programmatic) {
+    plan.layer.launch = kernels::LaunchOrder::programmatic;
+  }
   plan.prologue =
       make_prologue_args(plan.layer, memory.sizes(), slot_order(config), m.table_workspace);
   plan_gemms(plan, memory, config);
@@ -175,6 +186,9 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
       config.study == Study::gates_open ? 0 : static_cast<std::uint32_t>(plan.combine.gemm.n_tiles);
   plan.combine.combine.watermark_chunks = config.watermark_chunks;
   plan.combine.combine.ring = job_ring(memory.shape(), config);
+  if (programmatic) {
+    plan.combine.open_at = static_cast<std::uint32_t>(plan.dispatch.gemm.n_tiles);
+  }
   plan.combine.compute_blocks = split ? sms - config.combine_comm_sms : sms;
   plan.combine.all_hands = config.all_hands;
   plan.combine.runs_jobs = !alone && !per_job;
