@@ -35,6 +35,7 @@ void build_on_host(void* data) {
     std::copy(tables.pull_order.begin(), tables.pull_order.end(), host.tables.pull_order);
     std::copy(tables.job_order.begin(), tables.job_order.end(), host.tables.job_order);
     std::copy(tables.slack.begin(), tables.slack.end(), host.tables.slack);
+    std::copy(tables.token_of_slot.begin(), tables.token_of_slot.end(), host.tables.token_of_slot);
   } catch (const std::exception& error) {
     host.error = error.what();  // the tables stay those of the last build
   }
@@ -208,8 +209,7 @@ void Iteration::build_schedule() const {
       const kernels::LayerArgs& a = m.args;
       build_tables_on_stream(
           lane_.main.get(), memory_.sizes(), a.shared[rank].ids, slot_order(config_), rank,
-          {a.expert_rows, a.slots, a.pull_order, a.job_order, a.slack, a.token_of_slot,
-           nullptr},
+          {a.expert_rows, a.slots, a.pull_order, a.job_order, a.slack, a.token_of_slot, nullptr},
           m.table_workspace);
     }
     kernels::launch_seed_counters(plan(rank).layer, lane_.main.get());

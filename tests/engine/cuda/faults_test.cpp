@@ -138,6 +138,7 @@ struct Way {
   bool fetch_first;
   Combine combine;
   ScheduleSite schedule = ScheduleSite::fused;
+  Dispatch dispatch = Dispatch::scatter;
 };
 
 constexpr Way kWays[] = {
@@ -151,11 +152,15 @@ constexpr Way kWays[] = {
     {"no_graph_fetch_first_per_job", false, true, Combine::block_per_job},
     {"graph_kernels_of_their_own", true, false, Combine::dispenser, ScheduleSite::device},
     {"no_graph_schedule_from_host", false, false, Combine::dispenser, ScheduleSite::host},
+    {"graph_split_gather", true, false, Combine::dispenser, ScheduleSite::fused, Dispatch::gather},
+    {"graph_fetch_first_gather", true, true, Combine::dispenser, ScheduleSite::fused,
+     Dispatch::gather},
 };
 
 Config config_of(const Way& way) {
   Config config;
   config.graph = way.graph;
+  config.dispatch = way.dispatch;
   config.dispatch_comm_sms = way.fetch_first ? 0 : 16;
   config.combine = way.combine;
   config.schedule = way.schedule;
