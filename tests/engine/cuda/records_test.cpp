@@ -29,6 +29,9 @@ const std::vector<RecordedCase>& recorded_cases() {
       {"schedule from the host", {"schedule=host"}},
       {"schedule by Thrust", {"schedule=device"}},
       {"schedule in the prologue", {"schedule=fused"}},
+      {"programmatic", {"schedule=fused", "activation=fused", "launch=programmatic"}},
+      {"programmatic, tiles by a counter",
+       {"activation=fused", "launch=programmatic", "tile_counter=both", "dispatch_comm_sms=0"}},
       {"an emulated link", {"link_gbps=20"}},
   };
   return kCases;

@@ -27,6 +27,12 @@ std::vector<Form> forms() {
   fused_activation.tile = TileShape::m128n128;
   fused_activation.all_hands = false;
   fused_activation.schedule = ScheduleSite::host;
+  Config programmatic;
+  programmatic.activation = Activation::fused;
+  programmatic.dispatch_comm_sms = 0;
+  programmatic.tile_counter = TileCounter::both;
+  programmatic.schedule = ScheduleSite::fused;
+  programmatic.launch = LaunchOrder::programmatic;
   Config capped;
   capped.link_gbps = 5;
   capped.schedule = ScheduleSite::device;
@@ -34,7 +40,8 @@ std::vector<Form> forms() {
   serial.form = LayerForm::serial;
   return {{"split", split},     {"fetch_first", fetch_first},
           {"per_job", per_job}, {"fused_activation", fused_activation},
-          {"capped", capped},   {"serial", serial}};
+          {"capped", capped},   {"programmatic", programmatic},
+          {"serial", serial}};
 }
 
 enum class Memory { poisoned, as_it_comes };
