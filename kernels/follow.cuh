@@ -26,7 +26,7 @@ __device__ inline void let_next_begin() {
 // By kernel 1. The kernel before has ended, and what it wrote is visible.
 __device__ inline void follow_prologue(const LayerArgs& layer) {
   cudaGridDependencySynchronize();
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
+  if (blockIdx.x == 0 && threadIdx.x == 0 && !layer.faults.loses(Wait::begun)) {
     // Passes what the line above made visible on to who acquires this.
     GpuAtomic<std::uint64_t>(layer.counters->begun)
         .store(layer.counters->iteration, cuda::memory_order_release);

@@ -110,7 +110,7 @@ struct Delays {
 // Faults that the tests inject: signals that this rank does not give, for the bounded waits to turn
 // into a diagnosis. -1 = none.
 struct Faults {
-  std::int32_t lost_flag = -1;         // a Wait, as a number: ids, barrier or start; to all ranks
+  std::int32_t lost_flag = -1;         // a Wait, as a number: ids, barrier, start or begun
   std::int32_t lost_pull = -1;         // this token's row is not fetched
   std::int32_t lost_arrival = -1;      // this token's first arrival is not counted
   std::int32_t lost_activations = -1;  // this row block's first tile of kernel 1 is not counted

@@ -191,6 +191,8 @@ class GpuCheck {
     add([](Config& c) { c.watermark_chunks = 4; });
     add([](Config& c) { c.tile = TileShape::m128n128; });
     add([](Config& c) { c.graph = !c.graph; });
+    add([](Config& c) { c.tile_counter = TileCounter::both; });
+    add([](Config& c) { c.launch = LaunchOrder::programmatic; });
     add([](Config& c) {
       c.combine = Combine::block_per_job;
       c.all_hands = false;

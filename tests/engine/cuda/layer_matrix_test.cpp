@@ -30,7 +30,7 @@ Config config_of_case(int number) {
   config.dispatch_comm_sms = one_in(4) ? 0 : 1 + below(40);  // 0: fetch first
   config.combine_comm_sms = one_in(2) && config.all_hands ? 0 : 1 + below(40);
   config.tokens_per_block = 1 + below(12);
-  config.activation = one_in(4) ? Activation::fused : Activation::separate;
+  config.activation = one_in(2) ? Activation::fused : Activation::separate;
   config.tile = one_in(4) ? TileShape::m128n128 : TileShape::m128n256;
   config.slot_order = static_cast<SlotOrder>(below(3));
   config.watermark_chunks = 1 + below(4);
@@ -38,6 +38,10 @@ Config config_of_case(int number) {
   constexpr std::array kSites = {ScheduleSite::host, ScheduleSite::device, ScheduleSite::fused,
                                  ScheduleSite::fused, ScheduleSite::fused};
   config.schedule = kSites[static_cast<std::size_t>(below(5))];
+  config.tile_counter = static_cast<TileCounter>(below(3));
+  if (config.activation == Activation::fused && config.combine == Combine::dispenser) {
+    config.launch = static_cast<LaunchOrder>(below(2));
+  }
   config.dispatch = one_in(2) ? Dispatch::gather : Dispatch::scatter;
   return config;
 }

@@ -33,6 +33,8 @@ enum Factor {
   kActivation,
   kTile,
   kSchedule,
+  kTileCounter,
+  kLaunch,
   kGraph,
   kFactors
 };
@@ -70,6 +72,7 @@ std::vector<int> levels() {
   each[kTokensPerBlock] = count(kTokensPerBlockLevels);
   each[kSlotOrder] = 3;
   each[kSchedule] = 3;
+  each[kTileCounter] = 3;
   each[kChunks] = count(kChunksLevels);
   return each;
 }
@@ -92,6 +95,11 @@ bool may_be(const PairwiseCase& c) {
   const int tokens = value(c, kTokens, kTokensLevels, 64);
   const int chunks = value(c, kChunks, kChunksLevels, 1);
   if ((chunks == kEach ? tokens : chunks) > std::min(tokens, 64)) {
+    return false;
+  }
+  const bool programmatic = c[kLaunch] == static_cast<int>(LaunchOrder::programmatic);
+  if (programmatic &&
+      (c[kForm] == kPerJob || c[kActivation] == static_cast<int>(Activation::separate))) {
     return false;
   }
   // Without communication blocks in kernel 2 the compute blocks must lend their hands.
@@ -123,6 +131,8 @@ Config config_of(const PairwiseCase& c) {
   config.activation = static_cast<Activation>(c[kActivation]);
   config.tile = static_cast<TileShape>(c[kTile]);
   config.schedule = static_cast<ScheduleSite>(c[kSchedule]);
+  config.tile_counter = static_cast<TileCounter>(c[kTileCounter]);
+  config.launch = static_cast<LaunchOrder>(c[kLaunch]);
   config.graph = c[kGraph] == 0;
   return config;
 }

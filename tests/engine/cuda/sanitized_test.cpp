@@ -27,6 +27,12 @@ std::vector<Form> forms() {
   fused_activation.tile = TileShape::m128n128;
   fused_activation.all_hands = false;
   fused_activation.schedule = ScheduleSite::host;
+  Config programmatic;
+  programmatic.activation = Activation::fused;
+  programmatic.dispatch_comm_sms = 0;
+  programmatic.tile_counter = TileCounter::both;
+  programmatic.schedule = ScheduleSite::fused;
+  programmatic.launch = LaunchOrder::programmatic;
   Config capped;
   capped.link_gbps = 5;
   capped.schedule = ScheduleSite::device;
@@ -39,13 +45,10 @@ std::vector<Form> forms() {
   gather_split.activation = Activation::fused;
   Config serial;
   serial.form = LayerForm::serial;
-  return {{"split", split},
-          {"fetch_first", fetch_first},
-          {"per_job", per_job},
-          {"fused_activation", fused_activation},
-          {"capped", capped},
-          {"gather", gather},
-          {"gather_split", gather_split},
+  return {{"split", split},     {"fetch_first", fetch_first},
+          {"per_job", per_job}, {"fused_activation", fused_activation},
+          {"capped", capped},   {"programmatic", programmatic},
+          {"gather", gather},   {"gather_split", gather_split},
           {"serial", serial}};
 }
 
