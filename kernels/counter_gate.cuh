@@ -39,7 +39,7 @@ struct CounterGate {
 
  private:
   // The acquire orders the rows' stores before later generic accesses only; the loads that follow
-  // are bulk tensor copies. This orders the rows' stores before those.
+  // are bulk tensor copies, where rows are not gathered. This orders the rows' stores before those.
   __device__ static void cross_to_async_proxy() { ptx::fence_proxy_async(ptx::space_global); }
 };
 

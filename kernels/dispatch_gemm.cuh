@@ -23,10 +23,11 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
   const SmClock clock(args.layer.clock);
   const typename Records::PhaseStamps stamps(args.layer.records, Phase::dispatch_gemm);
   const int blocks = static_cast<int>(gridDim.x);
+  using Communicates = Communication<Records, kGemmVariants[Index].gathers>;
   if (block < args.compute_blocks) {
     if (args.fetches_first) {
       const bool fetched =
-          Communication<Records>{args.layer, smem, args.tokens_per_block, block, blocks}.run();
+          Communicates{args.layer, smem, args.tokens_per_block, block, blocks}.run();
       // Orders all slots' uses of shared memory before the GEMM's ring. Barrier 0 is free: the GEMM
       // has one of its own. Every thread gets the same answer, which no look at the abort word would
       // give: a block goes on to the GEMM whole or not at all.
@@ -40,8 +41,8 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
                                        args.compute_blocks);
   } else {
-    Communication<Records>{args.layer, smem, args.tokens_per_block, block - args.compute_blocks,
-                           blocks - args.compute_blocks}
+    Communicates{args.layer, smem, args.tokens_per_block, block - args.compute_blocks,
+                 blocks - args.compute_blocks}
         .run();
   }
 }

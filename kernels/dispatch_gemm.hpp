@@ -1,7 +1,8 @@
 #pragma once
 // Kernel 1: AllGather + gate/up GEMM in one cooperative launch, one block per SM. Blocks below
 // `compute_blocks` run the grouped GEMM behind gates; the rest pull tokens, scatter them and count
-// arrivals (communication.cuh). With no block set apart for that, all blocks fetch their share of the
+// arrivals (communication.cuh). With a variant that gathers, a token lands once, among all tokens, and the
+// GEMM's producers look its slots up. With no block set apart for that, all blocks fetch their share of the
 // tokens first and then compute: no SM is taxed, and only the GEMM's head hides any communication.
 //
 // In: every rank's shared tokens, the schedule tables, arrival counters seeded with slack.

@@ -30,7 +30,7 @@ using GemmCombinePushLauncher = void (*)(const GemmCombinePushArgs&, int, cudaSt
 template <int Index, class Records>
 constexpr GemmCombinePushLauncher gemm_combine_push_launcher() {
   constexpr GemmVariant V = kGemmVariants[Index];
-  if constexpr (V.epilogue == Epilogue::kStore && !(Records::kOn && V.deferred)) {
+  if constexpr (V.epilogue == Epilogue::kStore && !V.gathers && !(Records::kOn && V.deferred)) {
     return &launch_gemm_combine_push_variant<Index, Records>;
   } else {
     return nullptr;

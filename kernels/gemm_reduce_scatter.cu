@@ -33,7 +33,7 @@ using Launcher = void (*)(const GemmReduceScatterArgs&, int, cudaStream_t);
 template <int Index, class Records>
 constexpr Launcher launcher() {
   if constexpr (kGemmVariants[Index].epilogue == Epilogue::kStore &&
-                !kGemmVariants[Index].deferred) {
+                !kGemmVariants[Index].deferred && !kGemmVariants[Index].gathers) {
     return &launch<Index, Records>;
   } else {
     return nullptr;

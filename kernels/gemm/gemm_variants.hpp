@@ -30,6 +30,9 @@ struct GemmVariant {
   // Write a tile's output under the multiplication of the block's next tile that has rows in the same
   // half, and signal it only then: gates must not wait for signals of the same block.
   bool deferred = false;
+  // Each row of a tile is brought on its own, from where a table says (GroupedGemmArgs::a_rows): rows
+  // of A that several rows of D read lie in memory once.
+  bool gathers = false;
 
   friend constexpr bool operator==(const GemmVariant&, const GemmVariant&) = default;
 
@@ -72,11 +75,20 @@ constexpr int shared_bytes(const GemmVariant& v) {
   return ring_bytes(v) + staged_bytes() + kControlBytes;
 }
 
+// Ring stages whose gathered rows are under way while the next stage's are asked for.
+inline constexpr int kGatherLag = 2;
+
 // --- the validity rule ---------------------------------------------------------------------------
 
 constexpr bool is_valid(const GemmVariant& v) {
-  return (v.block_n == 128 || v.block_n == 256) && v.block_k == 64 && v.stages >= 2 &&
-         v.stages <= 8 && shared_bytes(v) <= kMaxSharedBytes;
+  return (v.block_n == 128 || v.block_n == 256) && v.block_k == 64 &&
+         v.stages >= (v.gathers ? kGatherLag + 2 : 2) && v.stages <= 8 &&
+         shared_bytes(v) <= kMaxSharedBytes;
+}
+
+constexpr GemmVariant gathering(GemmVariant v) {
+  v.gathers = true;
+  return v;
 }
 
 // --- the list ------------------------------------------------------------------------------------
@@ -84,7 +96,9 @@ constexpr bool is_valid(const GemmVariant& v) {
 inline constexpr std::array kGemmVariants = {
     GemmVariant{256, 64, 4, Epilogue::kStore},       GemmVariant{256, 64, 4, Epilogue::kSiluMul},
     GemmVariant{128, 64, 6, Epilogue::kStore},       GemmVariant{128, 64, 6, Epilogue::kSiluMul},
-    GemmVariant{256, 64, 4, Epilogue::kStore, true},
+    GemmVariant{256, 64, 4, Epilogue::kStore, true}, gathering({256, 64, 4, Epilogue::kStore}),
+    gathering({256, 64, 4, Epilogue::kSiluMul}),     gathering({128, 64, 6, Epilogue::kStore}),
+    gathering({128, 64, 6, Epilogue::kSiluMul}),
 };
 
 constexpr bool all_valid() {
@@ -114,6 +128,8 @@ inline std::string to_string(const GemmVariant& v) {
   name += std::to_string(v.stages);
   if (v.deferred)
     name += "_d";
+  if (v.gathers)
+    name += "_gather";
   name += v.epilogue == Epilogue::kSiluMul ? "_silu_mul" : "_store";
   return name;
 }

@@ -67,6 +67,10 @@ struct Names<LayerForm> {
   static constexpr std::array<std::string_view, 2> kList = {"fused", "serial"};
 };
 template <>
+struct Names<Dispatch> {
+  static constexpr std::array<std::string_view, 2> kList = {"scatter", "gather"};
+};
+template <>
 struct Names<PullOrder> {
   static constexpr std::array<std::string_view, 2> kList = {"by_slot", "by_token"};
 };
@@ -235,6 +239,9 @@ Knob knob(std::string_view name, std::string_view meaning) {
 std::span<const Knob> knobs() {
   static const std::vector<Knob> kRegistry = {
       knob<&Config::form>("form", "the two fused kernels, or the serial layer: the baseline"),
+      knob<&Config::dispatch>("dispatch",
+                              "kernel 1's rows: each token is copied to its slots, or lands once, "
+                              "and the GEMM gathers its rows"),
       knob<&Config::dispatch_comm_sms>("dispatch_comm_sms",
                                        "SMs of kernel 1 that communicate; the rest compute"),
       knob<&Config::combine_comm_sms>("combine_comm_sms",

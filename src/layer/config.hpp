@@ -14,6 +14,7 @@
 namespace fusescope {
 
 enum class LayerForm { fused, serial };
+enum class Dispatch { scatter, gather };
 enum class PullOrder { by_slot, by_token };
 enum class JobOrder { by_ready, by_token };
 enum class SlotOrder { by_token, interleave_sources, rotate_from_self };
@@ -54,6 +55,7 @@ struct Inject {
 
 struct Config {
   LayerForm form = LayerForm::fused;
+  Dispatch dispatch = Dispatch::scatter;
   int dispatch_comm_sms = 16;  // SMs of kernel 1 that communicate; the rest compute
   int combine_comm_sms = 16;   // SMs of kernel 2 that run jobs from the start
   int tokens_per_block = 12;   // token slots in a communication block's shared memory

@@ -59,7 +59,7 @@ enum class Kind : std::uint8_t {
 
   // Kernel 1, communication lanes.
   pull,     // [token, peer: source rank] issue to landed in shared memory
-  scatter,  // [token] first store to all K writes complete
+  scatter,  // [token] first store to all K writes complete; dispatch gather: its one write, if any
   arrive,   // [token] counting the K arrivals; end = all counted
 
   // Compute blocks. Kernel 1 waits at gates for tokens; both kernels compute and store tiles.

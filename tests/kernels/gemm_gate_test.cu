@@ -221,7 +221,9 @@ template <int I>
 using Index = std::integral_constant<int, I>;
 using Indices = ::testing::Types<Index<variant_index({256, 64, 4, Epilogue::kStore})>,
                                  Index<variant_index({128, 64, 6, Epilogue::kSiluMul})>,
-                                 Index<variant_index({.deferred = true})>>;
+                                 Index<variant_index({.deferred = true})>,
+                                 Index<variant_index(gathering({256, 64, 4, Epilogue::kStore}))>,
+                                 Index<variant_index(gathering({128, 64, 6, Epilogue::kSiluMul}))>>;
 TYPED_TEST_SUITE(GatedGemm, Indices);
 
 template <int Index, bool Ahead>

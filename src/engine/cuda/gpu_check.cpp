@@ -180,6 +180,9 @@ class GpuCheck {
     }
     add([](Config& c) { c.pull_order = PullOrder::by_token; });
     add([](Config& c) { c.job_order = JobOrder::by_token; });
+    add([](Config& c) {
+      c.dispatch = c.dispatch == Dispatch::gather ? Dispatch::scatter : Dispatch::gather;
+    });
     add([](Config& c) { c.dispatch_comm_sms = 0; });
     add([](Config& c) { c.dispatch_comm_sms = 24; });
     add([](Config& c) { c.combine_comm_sms = 4; });

@@ -35,6 +35,7 @@ void build_on_host(void* data) {
     std::copy(tables.pull_order.begin(), tables.pull_order.end(), host.tables.pull_order);
     std::copy(tables.job_order.begin(), tables.job_order.end(), host.tables.job_order);
     std::copy(tables.slack.begin(), tables.slack.end(), host.tables.slack);
+    std::copy(tables.token_of_slot.begin(), tables.token_of_slot.end(), host.tables.token_of_slot);
   } catch (const std::exception& error) {
     host.error = error.what();  // the tables stay those of the last build
   }
@@ -208,7 +209,8 @@ void Iteration::build_schedule() const {
       const kernels::LayerArgs& a = m.args;
       build_tables_on_stream(
           lane_.main.get(), memory_.sizes(), a.shared[rank].ids, slot_order(config_), rank,
-          {a.expert_rows, a.slots, a.pull_order, a.job_order, a.slack, nullptr}, m.table_workspace);
+          {a.expert_rows, a.slots, a.pull_order, a.job_order, a.slack, a.token_of_slot, nullptr},
+          m.table_workspace);
     }
     kernels::launch_seed_counters(plan(rank).layer, lane_.main.get());
   });
@@ -228,6 +230,7 @@ void Iteration::build_schedule_on_host(int rank) const {
   copy(a.pull_order, host.tables.pull_order, 4LL * sizes.tokens(), stream);
   copy(a.job_order, host.tables.job_order, 4LL * sizes.tokens(), stream);
   copy(a.slack, host.tables.slack, 4LL * sizes.max_row_blocks(), stream);
+  copy(a.token_of_slot, host.tables.token_of_slot, 4LL * sizes.max_rows(), stream);
 }
 
 void Iteration::barrier(BarrierPoint point) const {

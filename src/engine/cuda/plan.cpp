@@ -17,11 +17,12 @@ using kernels::Epilogue;
 using kernels::GemmVariant;
 using kernels::GroupedGemmDesc;
 
-GemmVariant variant_of(TileShape tile, Epilogue epilogue) {
+GemmVariant variant_of(TileShape tile, Epilogue epilogue, bool gathers = false) {
   const int block_n = tile == TileShape::m128n256 ? 256 : 128;
   const auto found = std::find_if(
-      kernels::kGemmVariants.begin(), kernels::kGemmVariants.end(),
-      [&](const GemmVariant& v) { return v.block_n == block_n && v.epilogue == epilogue; });
+      kernels::kGemmVariants.begin(), kernels::kGemmVariants.end(), [&](const GemmVariant& v) {
+        return v.block_n == block_n && v.epilogue == epilogue && v.gathers == gathers;
+      });
   if (found == kernels::kGemmVariants.end()) {
     throw std::logic_error("no GEMM variant is built for a tile of " + std::to_string(block_n) +
                            " columns");
@@ -31,6 +32,12 @@ GemmVariant variant_of(TileShape tile, Epilogue epilogue) {
 
 Epilogue epilogue_of(Activation activation) {
   return activation == Activation::fused ? Epilogue::kSiluMul : Epilogue::kStore;
+}
+
+// Of kernel 1. The serial layer has rows in place.
+GemmVariant variant_1(const Config& config) {
+  return variant_of(config.tile, epilogue_of(config.activation),
+                    config.form == LayerForm::fused && config.dispatch == Dispatch::gather);
 }
 
 GroupedGemmDesc desc_1(const Shape& shape, std::int64_t rows) {
@@ -96,9 +103,10 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   const RankMemory& m = memory.rank(plan.layer.rank);
   const std::int64_t rows = memory.sizes().max_rows();
 
-  plan.dispatch_variant = variant_of(config.tile, epilogue_of(config.activation));
+  plan.dispatch_variant = variant_1(config);
   GroupedGemmDesc one = desc_1(memory.shape(), rows);
-  one.a = plan.layer.gathered;
+  one.a = plan.dispatch_variant.gathers ? plan.layer.all_tokens : plan.layer.gathered;
+  one.a_rows = plan.layer.token_of_slot;
   one.b = m.gate_up_weights;
   one.d = config.activation == Activation::fused ? plan.layer.act : plan.layer.gate_up;
   one.expert_rows = plan.layer.expert_rows;
@@ -238,7 +246,13 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
         "{}",
         rows, shape.hidden, units, kMostUnits);
   }
-  const GemmVariant one = variant_of(config.tile, epilogue_of(config.activation));
+  const GemmVariant one = variant_1(config);
+  if (one.gathers && shape.hidden % one.block_k != 0) {
+    return fmt::format(
+        "dispatch gather copies rows in pieces of {} columns, and H={} is no multiple of that: set "
+        "dispatch to scatter",
+        one.block_k, shape.hidden);
+  }
   const GemmVariant two = variant_of(config.tile, Epilogue::kStore);
   if (std::string why = why_unsupported(desc_1(shape, rows), one); !why.empty()) {
     return "gate/up GEMM: " + why;

@@ -157,6 +157,7 @@ struct Way {
   Combine combine;
   ScheduleSite schedule = ScheduleSite::fused;
   LaunchOrder launch = LaunchOrder::stream;
+  Dispatch dispatch = Dispatch::scatter;
 };
 
 constexpr Way kWays[] = {
@@ -174,11 +175,16 @@ constexpr Way kWays[] = {
      LaunchOrder::programmatic},
     {"no_graph_programmatic", false, false, Combine::dispenser, ScheduleSite::device,
      LaunchOrder::programmatic},
+    {"graph_split_gather", true, false, Combine::dispenser, ScheduleSite::fused,
+     LaunchOrder::programmatic, Dispatch::gather},
+    {"graph_fetch_first_gather", true, true, Combine::dispenser, ScheduleSite::fused,
+     LaunchOrder::stream, Dispatch::gather},
 };
 
 Config config_of(const Way& way) {
   Config config;
   config.graph = way.graph;
+  config.dispatch = way.dispatch;
   config.dispatch_comm_sms = way.fetch_first ? 0 : 16;
   config.combine = way.combine;
   config.schedule = way.schedule;

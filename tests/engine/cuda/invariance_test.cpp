@@ -17,6 +17,17 @@ struct Variation {
 std::vector<Variation> single_knobs() {
   return {
       {"again", [](Config&) {}},
+      {"dispatch gather", [](Config& c) { c.dispatch = Dispatch::gather; }},
+      {"dispatch gather, dispatch_comm_sms 0",
+       [](Config& c) {
+         c.dispatch = Dispatch::gather;
+         c.dispatch_comm_sms = 0;
+       }},
+      {"dispatch gather, link capped",
+       [](Config& c) {
+         c.dispatch = Dispatch::gather;
+         c.link_gbps = 20;
+       }},
       {"dispatch_comm_sms 0", [](Config& c) { c.dispatch_comm_sms = 0; }},
       {"dispatch_comm_sms 1", [](Config& c) { c.dispatch_comm_sms = 1; }},
       {"dispatch_comm_sms 100", [](Config& c) { c.dispatch_comm_sms = 100; }},
@@ -88,6 +99,7 @@ void mix_knobs(Config& c, std::uint64_t number) {
   c.tile_counter = static_cast<TileCounter>(below(3));
   const bool may_overlap = c.activation == Activation::fused && c.combine == Combine::dispenser;
   c.launch = may_overlap && below(3) != 0 ? LaunchOrder::programmatic : LaunchOrder::stream;
+  c.dispatch = static_cast<Dispatch>(below(2));
 }
 
 std::vector<Variation> variations() {

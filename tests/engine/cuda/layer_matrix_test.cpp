@@ -42,6 +42,16 @@ Config config_of_case(int number) {
   if (config.activation == Activation::fused && config.combine == Combine::dispenser) {
     config.launch = static_cast<LaunchOrder>(below(2));
   }
+  config.dispatch = one_in(2) ? Dispatch::gather : Dispatch::scatter;
+  return config;
+}
+
+// Rows are gathered in pieces of 64.
+Config config_of_case(int number, const Shape& shape) {
+  Config config = config_of_case(number);
+  if (shape.hidden % 64 != 0) {
+    config.dispatch = Dispatch::scatter;
+  }
   return config;
 }
 
@@ -80,8 +90,8 @@ std::vector<Case> cases_of(int experts, int ranks) {
 void run_experts(int experts, int ranks, const std::vector<Device>& devices) {
   for (const Case& c : cases_of(experts, ranks)) {
     const auto seed = static_cast<std::uint64_t>(c.number);
-    expect_right(make_test_problem(c.shape, c.routing, seed), devices, config_of_case(c.number),
-                 seed);
+    expect_right(make_test_problem(c.shape, c.routing, seed), devices,
+                 config_of_case(c.number, c.shape), seed);
   }
 }
 
@@ -98,7 +108,7 @@ TEST(Matrix, EveryHiddenSizeMeetsEveryKindOfCase) {
   std::map<int, Met> met;
   for (const int experts : kExperts) {
     for (const Case& c : cases_of(experts, 2)) {
-      const Config config = config_of_case(c.number);
+      const Config config = config_of_case(c.number, c.shape);
       EXPECT_EQ(
           why_illegal_on_device(make_test_problem(c.shape, c.routing, 1), config, limits_of(h200)),
           "")

@@ -22,6 +22,7 @@ enum Factor {
   kHidden,
   kIntermediate,
   kForm,
+  kDispatch,
   kDispatchSms,
   kCombineSms,
   kTokensPerBlock,
@@ -88,6 +89,9 @@ bool may_be(const PairwiseCase& c) {
   if (value(c, kTopk, kTopkLevels, 1) > value(c, kExperts, kExpertsLevels, kMost)) {
     return false;
   }
+  if (c[kDispatch] == 1 && value(c, kHidden, kHiddenLevels, 64) % 64 != 0) {
+    return false;  // rows are gathered in pieces of 64
+  }
   const int tokens = value(c, kTokens, kTokensLevels, 64);
   const int chunks = value(c, kChunks, kChunksLevels, 1);
   if ((chunks == kEach ? tokens : chunks) > std::min(tokens, 64)) {
@@ -115,6 +119,7 @@ Config config_of(const PairwiseCase& c) {
   config.form = c[kForm] == kSerial ? LayerForm::serial : LayerForm::fused;
   config.combine = c[kForm] == kPerJob ? Combine::block_per_job : Combine::dispenser;
   config.all_hands = c[kForm] == kAllHands || c[kForm] == kSerial;
+  config.dispatch = static_cast<Dispatch>(c[kDispatch]);
   config.dispatch_comm_sms = value(c, kDispatchSms, kDispatchSmsLevels, 0);
   config.combine_comm_sms = value(c, kCombineSms, kCombineSmsLevels, 0);
   config.tokens_per_block = value(c, kTokensPerBlock, kTokensPerBlockLevels, 0);

@@ -33,6 +33,11 @@ const std::vector<RecordedCase>& recorded_cases() {
       {"programmatic, tiles by a counter",
        {"activation=fused", "launch=programmatic", "tile_counter=both", "dispatch_comm_sms=0"}},
       {"an emulated link", {"link_gbps=20"}},
+      {"rows gathered", {"dispatch=gather"}},
+      {"rows gathered, no communication blocks",
+       {"dispatch=gather", "dispatch_comm_sms=0", "activation=fused"}},
+      {"rows gathered by small tiles, an emulated link",
+       {"dispatch=gather", "tile=128x128", "link_gbps=20"}},
   };
   return kCases;
 }

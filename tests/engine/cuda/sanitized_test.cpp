@@ -36,11 +36,19 @@ std::vector<Form> forms() {
   Config capped;
   capped.link_gbps = 5;
   capped.schedule = ScheduleSite::device;
+  Config gather = fetch_first;
+  gather.dispatch = Dispatch::gather;
+  gather.schedule = ScheduleSite::fused;
+  Config gather_split;
+  gather_split.dispatch = Dispatch::gather;
+  gather_split.tile = TileShape::m128n128;
+  gather_split.activation = Activation::fused;
   Config serial;
   serial.form = LayerForm::serial;
   return {{"split", split},     {"fetch_first", fetch_first},
           {"per_job", per_job}, {"fused_activation", fused_activation},
           {"capped", capped},   {"programmatic", programmatic},
+          {"gather", gather},   {"gather_split", gather_split},
           {"serial", serial}};
 }
 
@@ -52,7 +60,7 @@ void poison_what_bulk_copies_write(const LayerMemory& memory) {
   for (int r = 0; r < memory.ranks(); ++r) {
     const RankMemory& m = memory.rank(r);
     const std::set<const void*> written = {m.args.gate_up, m.args.act, m.args.partial,
-                                           m.args.shared[r].staging};
+                                           m.args.all_tokens, m.args.shared[r].staging};
     const kernels::OnDevice on(m.device);
     for (const auto& array : m.arrays) {
       if (written.count(array.block.get()) > 0) {

@@ -194,7 +194,8 @@ RowOrder row_order(const Config& config) {
 kernels::GemmVariant variant_of(TileShape tile) {
   const int block_n = tile == TileShape::m128n256 ? 256 : 128;
   for (const kernels::GemmVariant& v : kernels::kGemmVariants) {
-    if (v.block_n == block_n && v.epilogue == kernels::Epilogue::kStore && !v.deferred) {
+    if (v.block_n == block_n && v.epilogue == kernels::Epilogue::kStore && !v.deferred &&
+        !v.gathers) {
       return v;
     }
   }
