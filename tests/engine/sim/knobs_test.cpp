@@ -179,6 +179,49 @@ TEST_F(Knobs, FusedScheduleIsOneKernel) {
   EXPECT_LT(wall(fused), wall(device));
 }
 
+// Kernel 2 takes the SMs that kernel 1 leaves: some of its blocks begin while others of kernel 1 still run, and
+// wait there for the activations of a row block.
+TEST_F(Knobs, ProgrammaticLaunchesOverlapTheKernels) {
+  Config stream = base_;
+  stream.activation = Activation::fused;
+  Config config = stream;
+  config.launch = LaunchOrder::programmatic;
+  const timeline::Timeline overlapped = timeline(config);
+  EXPECT_EQ(timeline::check(overlapped), "");
+  EXPECT_TRUE(overlapped.meta.programmatic);
+  EXPECT_LT(wall(config), wall(stream));
+  EXPECT_GT(total_ns(overlapped, Kind::activation_wait), 0);
+  EXPECT_EQ(count_of(timeline(stream), Kind::activation_wait), 0);
+  std::int64_t kernel_1_ends = 0;
+  std::int64_t kernel_2_begins = INT64_MAX;
+  for (const timeline::Event& event : overlapped.events) {
+    const timeline::Track& track = overlapped.tracks[event.track];
+    if (track.rank == 0 && track.stage == timeline::Stage::dispatch_gemm) {
+      kernel_1_ends = std::max(kernel_1_ends, event.end_ns);
+    } else if (track.rank == 0 && track.stage == timeline::Stage::gemm_combine_push) {
+      kernel_2_begins = std::min(kernel_2_begins, event.begin_ns);
+    }
+  }
+  EXPECT_LT(kernel_2_begins, kernel_1_ends);
+  // Without the flag such a timeline is a broken one.
+  timeline::Timeline unsaid = overlapped;
+  unsaid.meta.programmatic = false;
+  EXPECT_NE(timeline::check(unsaid).find("lies outside its gemm_combine_push phase"),
+            std::string::npos);
+}
+
+// Every tile once, whoever takes it.
+TEST_F(Knobs, ACounterDealsOutAllTiles) {
+  const timeline::Timeline robin = timeline(base_);
+  for (const TileCounter counter : {TileCounter::kernel_2, TileCounter::both}) {
+    Config config = base_;
+    config.tile_counter = counter;
+    const timeline::Timeline dealt = timeline(config);
+    EXPECT_EQ(timeline::check(dealt), "");
+    EXPECT_EQ(count_of(dealt, Kind::mainloop), count_of(robin, Kind::mainloop));
+  }
+}
+
 TEST_F(Knobs, WithoutAGraphEveryGapIsWider) {
   const double wider = profile_.launch_gap_eager - profile_.launch_gap_graph;
   for (const auto& [site, gaps, build] :
