@@ -66,7 +66,7 @@ TEST_F(Knobs, GatherStoresEachPeersTokenOnce) {
   gather.dispatch = Dispatch::gather;
   EXPECT_LT(wall(gather), wall(base_));
   const timeline::Timeline found = timeline(gather);
-  EXPECT_LT(total_ns(found, Kind::scatter), 0.3 * total_ns(timeline(base_), Kind::scatter));
+  EXPECT_LT(10 * total_ns(found, Kind::scatter), 3 * total_ns(timeline(base_), Kind::scatter));
   EXPECT_EQ(timeline::check(found), "");
   for (const timeline::Event& event : found.events) {
     if (event.kind == Kind::pull && event.peer == found.tracks[event.track].rank) {
