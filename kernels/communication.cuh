@@ -146,7 +146,7 @@ struct Communication {
     // the gate's acquire of the counter, and so before the GEMM's loads. A row that copy-in put in place
     // is ordered by the kernel boundary.
     if (!is_in_place(token))
-      __threadfence();
+      cuda::atomic_thread_fence(cuda::memory_order_acq_rel, cuda::thread_scope_device);
     const int first = token == layer.faults.lost_arrival ? 1 : 0;
     for (int k = first; k < layer.topk; ++k) {
       GpuAtomic<std::uint32_t>(layer.arrivals[slots[k] / 128])

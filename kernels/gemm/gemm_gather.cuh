@@ -2,9 +2,10 @@
 // each row of A from where the table says. Its first lane asks the gate and issues the weights' bulk
 // tensor copies; all lanes together copy the rows, 16 bytes a lane, eight lanes a row.
 //
-// A stage is handed over kGatherLag stages late, when its copies have landed: they complete in the
-// order of their groups, for the lane that issued them, and name no barrier that they could arrive at
-// behind a proxy fence.
+// The copies write through the generic proxy, and wgmma reads through the async one: somebody must wait for a
+// stage's copies and cross over. In the copying lanes the fence would wait for the copies of later stages,
+// too, and in the consumers for their multiplication. So one thread of another warp does it. The copies
+// arrive at a barrier of their own when they have landed; the relay waits there, and arrives at `full`.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,6 @@ class GatheringProducer : Producer<V> {
     }
     is_open = __shfl_sync(~0u, is_open, 0);
     if (is_open == 0) {
-      hand_over_all();  // the consumers go on while this warp waits
       if (leads()) {
         this->load_weights_ahead(job);
         is_open = gate.wait(job.row_block);
@@ -50,9 +50,6 @@ class GatheringProducer : Producer<V> {
     for (int k = 0; k < args_.k_steps; ++k) {
       const int slot = cursor_.slot;
       wait_free(control_.empty[slot], cursor_.parity);
-      // Before this stage's copies are issued, not behind them: the consumers wait for that one first.
-      if (handed_late_ == kGatherLag)
-        hand_over_oldest();
       if (leads()) {
         if (k == 0)
           control_.stage_tile[slot] = TileHeader::of(job);
@@ -60,17 +57,26 @@ class GatheringProducer : Producer<V> {
           this->start_weights(slot, k, job);
       }
       start_rows(slot, k, job.halves);
-      asm volatile("cp.async.commit_group;" ::: "memory");
-      ++handed_late_;
+      arrive_all(slot);
       cursor_.advance();
     }
     early_ = 0;
   }
 
+  // As Producer::stop.
   __device__ void stop() {
-    hand_over_all();
+    const int early = __shfl_sync(~0u, early_, 0);
+    if (early == 0)
+      wait_free(control_.empty[cursor_.slot], cursor_.parity);
     if (leads())
-      Base::stop();
+      control_.stage_tile[cursor_.slot] = {kStop, 0};
+    arrive_all(cursor_.slot);
+    RingCursor<V.stages> ahead = cursor_;
+    for (int i = 0; i < early; ++i, ahead.advance()) {
+      if (i > 0 && leads())  // the relay has left
+        arrive(control_.full[ahead.slot]);
+      wait_phase(control_.full[ahead.slot], ahead.parity);
+    }
   }
 
  private:
@@ -104,17 +110,22 @@ class GatheringProducer : Producer<V> {
                       static_cast<std::uint32_t>(row * kRowBytes + (unit ^ row) * 16);
     const std::uint32_t odd = even ^ (kRowsAtOnce * 16);
     const auto* row_at = reinterpret_cast<const uint4*>(control_.row_at[row]);
-    constexpr int kPerHalf = kConsumerRows / kRowsAtOnce / 4;
     constexpr int kStep = kRowsAtOnce * kRowBytes;
-    for (int half = 0; half < halves; ++half) {
+    constexpr int kTogether = 2;  // loads of places: behind a copy, one would wait for its turn
+    constexpr int kRounds = kConsumerRows / (kRowsAtOnce * 4 * kTogether);
+#pragma unroll 2
+    for (int round = 0; round < halves * kRounds; ++round) {
+      uint4 at[kTogether];
 #pragma unroll
-      for (int i = 0; i < kPerHalf; ++i) {
-        const uint4 at = row_at[half * kPerHalf + i];
-        const std::uint32_t to = (half * kPerHalf + i) * 4 * kStep;
-        copy_unit(even + to, from + std::uint64_t{at.x} * 16);
-        copy_unit(odd + to + kStep, from + std::uint64_t{at.y} * 16);
-        copy_unit(even + to + 2 * kStep, from + std::uint64_t{at.z} * 16);
-        copy_unit(odd + to + 3 * kStep, from + std::uint64_t{at.w} * 16);
+      for (int i = 0; i < kTogether; ++i)
+        at[i] = row_at[round * kTogether + i];
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        const std::uint32_t to = (round * kTogether + i) * 4 * kStep;
+        copy_unit(even + to, from + std::uint64_t{at[i].x} * 16);
+        copy_unit(odd + to + kStep, from + std::uint64_t{at[i].y} * 16);
+        copy_unit(even + to + 2 * kStep, from + std::uint64_t{at[i].z} * 16);
+        copy_unit(odd + to + 3 * kStep, from + std::uint64_t{at[i].w} * 16);
       }
     }
   }
@@ -122,35 +133,38 @@ class GatheringProducer : Producer<V> {
   // PTX ISA, "cp.async": past L1, which is not coherent, and the neighbouring piece of the row, which
   // the next stage reads, comes to L2 with it.
   __device__ static void copy_unit(std::uint32_t to, const unsigned char* from) {
-    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from)
-                 : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from));
   }
 
-  __device__ void hand_over_oldest() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kGatherLag - 1) : "memory");
-    hand_over();
-  }
-
-  __device__ void hand_over_all() {
-    asm volatile("cp.async.wait_group 0;" ::: "memory");
-    while (handed_late_ > 0)
-      hand_over();
-  }
-
-  // The copies write through the generic proxy, wgmma reads through the async one: the fence in each
-  // lane, then the barrier's release by the first, order the two. It is the stage's only arrival.
-  __device__ void hand_over() {
-    ptx::fence_proxy_async(ptx::space_shared);
-    __syncwarp();
-    const int ahead = cursor_.slot - handed_late_;
+  // The lanes' copies of a stage, when they have landed (PTX ISA, "cp.async.mbarrier.arrive"; `noinc`: the
+  // barrier counts on it), and what the first lane wrote.
+  __device__ void arrive_all(int slot) {
+    const auto landed =
+        static_cast<std::uint32_t>(__cvta_generic_to_shared(&control_.landed[slot]));
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(landed) : "memory");
     if (leads())
-      arrive(control_.full[ahead < 0 ? ahead + V.stages : ahead]);
-    --handed_late_;
+      arrive(control_.landed[slot]);
   }
 
   int lane_;
-  int handed_late_ = 0;  // stages before the cursor that the consumers do not have yet
 };
+
+// By one thread, until it has passed the stop tile on.
+template <GemmVariant V>
+__device__ inline void relay_stages(const GroupedGemmArgs& args, GemmSmem<V> smem) {
+  GemmControl& control = smem.control();
+  RingCursor<V.stages> cursor;
+  for (bool stops = false; !stops;) {
+    for (int k = 0; k < args.k_steps && !stops; ++k) {
+      wait_phase(control.landed[cursor.slot], cursor.parity);
+      stops = k == 0 && control.stage_tile[cursor.slot].row_block == kStop;
+      // Orders the copies' writes, which this thread has waited for, before wgmma's reads, behind `full`.
+      ptx::fence_proxy_async(ptx::space_shared);
+      arrive(control.full[cursor.slot]);
+      cursor.advance();
+    }
+  }
+}
 
 template <GemmVariant V, class Gate, class Probe>
 __device__ inline void gather_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem, Gate& gate,

@@ -48,7 +48,9 @@ struct GemmControl {
   TileHeader stage_tile[kMaxStages];
   TileHeader chunk_tile[kConsumerGroups][kStagedPerConsumer];
   std::uint32_t halves_stored[kJoinSlots];
-  // Variants that gather: where the rows of the producer's tile lie (gemm_gather.cuh).
+  // Variants that gather (gemm_gather.cuh): `landed` completes when a stage's rows are there; where the rows
+  // of the producer's tile lie.
+  std::uint64_t landed[kMaxStages];
   alignas(16) std::uint32_t row_at[kRowsAtOnce][kRowAtPitch];
 };
 static_assert(sizeof(GemmControl) <= kControlBytes);
@@ -122,8 +124,11 @@ __device__ inline void arrive(std::uint64_t& barrier) {
 template <GemmVariant V>
 __device__ inline void init_control(GemmControl& control) {
   constexpr std::uint32_t kWarpsPerConsumer = 4;
+  constexpr std::uint32_t kGatheredArrivals = 33;  // the copies of each lane, and the first lane
   for (int i = 0; i < V.stages; ++i) {
     ptx::mbarrier_init(&control.full[i], 1);
+    if constexpr (V.gathers)
+      ptx::mbarrier_init(&control.landed[i], kGatheredArrivals);
     ptx::mbarrier_init(&control.empty[i], kConsumerGroups * kWarpsPerConsumer);
   }
   for (int i = 0; i < kConsumerGroups; ++i) {

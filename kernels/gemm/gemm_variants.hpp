@@ -75,15 +75,11 @@ constexpr int shared_bytes(const GemmVariant& v) {
   return ring_bytes(v) + staged_bytes() + kControlBytes;
 }
 
-// Ring stages whose gathered rows are under way while the next stage's are asked for.
-inline constexpr int kGatherLag = 2;
-
 // --- the validity rule ---------------------------------------------------------------------------
 
 constexpr bool is_valid(const GemmVariant& v) {
-  return (v.block_n == 128 || v.block_n == 256) && v.block_k == 64 &&
-         v.stages >= (v.gathers ? kGatherLag + 2 : 2) && v.stages <= 8 &&
-         shared_bytes(v) <= kMaxSharedBytes;
+  return (v.block_n == 128 || v.block_n == 256) && v.block_k == 64 && v.stages >= 2 &&
+         v.stages <= 8 && shared_bytes(v) <= kMaxSharedBytes;
 }
 
 constexpr GemmVariant gathering(GemmVariant v) {

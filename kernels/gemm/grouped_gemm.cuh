@@ -85,6 +85,10 @@ __device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* 
       if (threadIdx.x % 32 == 0)
         store_tiles<V>(args, smem, signal, probe, warp - 1);
       __syncwarp();
+    } else if constexpr (V.gathers) {
+      if (threadIdx.x % 32 == 0)
+        relay_stages<V>(args, smem);
+      __syncwarp();
     }
     // Not before the consumers are done: a warp that took its registers back while they still wait
     // for theirs would starve them.

@@ -131,6 +131,11 @@ std::string injection(const Case& c) {
     return "inject delays communication, and this study computes only: set inject to none, or "
            "study to another";
   }
+  if (inject.point == InjectPoint::scatter && c.config.dispatch == Dispatch::gather &&
+      c.shape.ranks == 1) {
+    return "inject delays the stores of rows, and with dispatch gather one rank has none: set inject "
+           "to none, or dispatch to scatter";
+  }
   if (inject.delay_ns < 0) {
     return fmt::format("inject delays by {} ns: 0 or more", inject.delay_ns);
   }

@@ -155,6 +155,9 @@ std::string why_illegal(const Scenario& s) {
   if (s.config.form != LayerForm::fused || s.config.study != Study::full) {
     return "only the full fused layer is searched";
   }
+  if (s.config.dispatch == Dispatch::gather) {
+    return "dispatch gather is not modelled";
+  }
   if (s.subject == Subject::gemm_reduce_scatter && s.config.combine != Combine::dispenser) {
     return "gemm_reduce_scatter has a dispenser only";
   }

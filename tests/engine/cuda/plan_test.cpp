@@ -76,6 +76,21 @@ TEST(PlanRules, TokensPerBlockWithinABlocksThreads) {
   expect_refusal(shape, config, "384 threads");
 }
 
+TEST(PlanRules, RowsAreGatheredInPieces) {
+  Shape shape = kSmall;
+  shape.hidden = 520;
+  Config config;
+  EXPECT_EQ(why(shape, config), "");
+  config.dispatch = Dispatch::gather;
+  expect_refusal(shape, config, "pieces of 64 columns, and H=520 is no multiple of that");
+  expect_refusal(shape, config, "set dispatch to scatter");
+  config.form = LayerForm::serial;  // has its rows in place
+  EXPECT_EQ(why(shape, config), "");
+  config.form = LayerForm::fused;
+  shape.hidden = 576;
+  EXPECT_EQ(why(shape, config), "");
+}
+
 // R=2 T=65 H=512: 66560 bytes per kernel cross the link.
 TEST(PlanRules, EmulatedLinkWithinTheDeadline) {
   Config config;
