@@ -41,7 +41,7 @@ struct ArrivalGate {
 
 // The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
 template <int Index, class Records>
-__global__ void __launch_bounds__(kGemmThreads, 1)
+__global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
     dispatch_gemm_kernel(const __grid_constant__ DispatchGemmArgs args) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const int block = static_cast<int>(blockIdx.x);
@@ -60,7 +60,8 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
     }
     ArrivalGate gate{args.layer, args.open_at, aborted(args.layer.guard)};
     NoSignal signal;
-    typename Records::TileProbe probe(args.layer.records, Family::dispatch_tiles, block);
+    typename Records::TileProbe probe(args.layer.records, Family::dispatch_tiles, block,
+                                      copy_thread(kGemmVariants[Index]));
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
                                        args.compute_blocks);
   } else {

@@ -16,10 +16,22 @@ void launch_dispatch_gemm_variant(const DispatchGemmArgs& args, int blocks, cuda
   const auto communication =
       static_cast<int>(communication_bytes(args.tokens_per_block, args.layer.hidden));
   launch_cooperative(dispatch_gemm_kernel<Index, Records>, "dispatch_gemm", args, blocks,
-                     kGemmThreads, std::max(shared_bytes(V), communication), stream);
+                     gemm_threads(V), std::max(shared_bytes(V), communication), stream);
 }
 
-using DispatchGemmLauncher = void (*)(const DispatchGemmArgs&, int, cudaStream_t);
+using DispatchGemmLaunch = void(const DispatchGemmArgs&, int, cudaStream_t);
+
+// Those of the mma.sync mainloop: in dispatch_gemm_mma.cu, which is compiled for more GPUs.
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant, Silent>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 1, Silent>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 2, Silent>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 3, Silent>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant, Recording>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 1, Recording>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 2, Recording>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 3, Recording>;
+
+using DispatchGemmLauncher = DispatchGemmLaunch*;
 
 // One launcher per variant, by its index.
 template <class Records, int... Index>

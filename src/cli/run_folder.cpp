@@ -94,7 +94,7 @@ Run run_once(engine::Engine& engine, const engine::RunRequest& request) {
     throw CheckFailure("the engine returned no sample");
   }
   run.wall_us = sweep::median_interval(walls);
-  run.rungs = rungs_of(request, run.result, engine.device().sms);
+  run.rungs = rungs_of(request, run.result, engine.device());
   if (run.rungs) {
     analysis::hold_against(*run.rungs, run.wall_us.median, run.wall_us.half_width());
   }

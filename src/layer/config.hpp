@@ -1,7 +1,9 @@
 #pragma once
 // The knobs of the layer (DESIGN: "Knobs"). A config says how a problem is run, never what it
 // computes: outputs are bitwise equal across configs, except that `activation` fused rounds to bf16 once
-// less, and that the serial layer's reduce-scatter through NCCL rounds to bf16 after each of its additions. (`study` and `inject` are for measuring, not for outputs.)
+// less, that the serial layer's reduce-scatter through NCCL rounds to bf16 after each of its additions, and
+// that the two instructions of `gemm` add products in orders of their own. (`study` and `inject` are for
+// measuring, not for outputs.)
 
 #include <array>
 #include <cstdint>
@@ -20,7 +22,8 @@ enum class SlotOrder { by_token, interleave_sources, rotate_from_self };
 enum class Combine { dispenser, block_per_job };
 enum class Activation { separate, fused };
 enum class ScheduleSite { device, host, fused };
-enum class TileShape { m128n256, m128n128 };
+enum class TileShape { automatic, m128n128, m128n256 };
+enum class GemmPath { automatic, wgmma, mma, mma_small };
 enum class Collectives { automatic, nccl, peer_copies };
 
 // The counterfactual rungs (DESIGN: "Attribution", view 3): the same kernels with one cost taken
@@ -62,7 +65,8 @@ struct Config {
   bool all_hands = true;
   int watermark_chunks = 1;
   Activation activation = Activation::separate;
-  TileShape tile = TileShape::m128n256;
+  TileShape tile = TileShape::automatic;
+  GemmPath gemm = GemmPath::automatic;  // gemm_path.hpp
   ScheduleSite schedule = ScheduleSite::device;
   bool graph = true;
   Collectives collectives =

@@ -7,8 +7,10 @@
 #include <limits>
 #include <stdexcept>
 
+#include "engine/cuda/gemm_variant.hpp"
 #include "engine/cuda/longest_wait.hpp"
 #include "kernels/gemm/gemm_args.hpp"
+#include "layer/gemm_path.hpp"
 
 namespace fusescope::engine::cuda {
 namespace {
@@ -16,18 +18,6 @@ namespace {
 using kernels::Epilogue;
 using kernels::GemmVariant;
 using kernels::GroupedGemmDesc;
-
-GemmVariant variant_of(TileShape tile, Epilogue epilogue) {
-  const int block_n = tile == TileShape::m128n256 ? 256 : 128;
-  const auto found = std::find_if(
-      kernels::kGemmVariants.begin(), kernels::kGemmVariants.end(),
-      [&](const GemmVariant& v) { return v.block_n == block_n && v.epilogue == epilogue; });
-  if (found == kernels::kGemmVariants.end()) {
-    throw std::logic_error("no GEMM variant is built for a tile of " + std::to_string(block_n) +
-                           " columns");
-  }
-  return *found;
-}
 
 Epilogue epilogue_of(Activation activation) {
   return activation == Activation::fused ? Epilogue::kSiluMul : Epilogue::kStore;
@@ -88,6 +78,11 @@ kernels::Delays delays_of(const Inject& inject) {
   return delays;
 }
 
+// Shared memory that a block without a GEMM may ask for.
+int block_bytes(const Config& config) {
+  return config.gemm == GemmPath::mma_small ? kernels::kSmallSharedBytes : kernels::kMaxSharedBytes;
+}
+
 bool computes_only(Study study) {
   return study == Study::compute_all || study == Study::compute_split;
 }
@@ -96,7 +91,7 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   const RankMemory& m = memory.rank(plan.layer.rank);
   const std::int64_t rows = memory.sizes().max_rows();
 
-  plan.dispatch_variant = variant_of(config.tile, epilogue_of(config.activation));
+  plan.dispatch_variant = gemm_variant(config, epilogue_of(config.activation));
   GroupedGemmDesc one = desc_1(memory.shape(), rows);
   one.a = plan.layer.gathered;
   one.b = m.gate_up_weights;
@@ -106,7 +101,7 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   plan.dispatch.gemm = make_grouped_gemm_args(one, plan.dispatch_variant);
   plan.dispatch.gemm.clock = &m.words->clock[0];
 
-  plan.combine_variant = variant_of(config.tile, Epilogue::kStore);
+  plan.combine_variant = gemm_variant(config, Epilogue::kStore);
   GroupedGemmDesc two = desc_2(memory.shape(), rows);
   two.a = plan.layer.act;
   two.b = m.down_weights;
@@ -123,14 +118,14 @@ SlotOrder slot_order(const Config& config) {
   return config.study == Study::ideal_order ? SlotOrder::interleave_sources : config.slot_order;
 }
 
-// Three warpgroups share what the GEMM leaves of a block's shared memory; blocks of one job have an SM's, for
+// A block's warpgroups share what the GEMM leaves of a block's shared memory; blocks of one job have an SM's, for
 // three of them where three fit.
 kernels::JobRing job_ring(const Shape& shape, const Config& config) {
-  const GemmVariant variant = variant_of(config.tile, Epilogue::kStore);
+  const GemmVariant variant = gemm_variant(config, Epilogue::kStore);
   const kernels::JobRing ring =
       kernels::widest_job_ring(shape.hidden, shape.topk, kernels::bytes_for_job_group(variant));
   return ring.pieces == 0 && config.combine == Combine::block_per_job
-             ? kernels::widest_job_ring(shape.hidden, shape.topk, kernels::kMaxSharedBytes)
+             ? kernels::widest_job_ring(shape.hidden, shape.topk, block_bytes(config))
              : ring;
 }
 
@@ -197,11 +192,12 @@ std::uint64_t link_row_time(const Shape& shape, double link_gbps) {
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(units)));
 }
 
-std::string why_illegal_on_device(const Problem& problem, const Config& config,
+std::string why_illegal_on_device(const Problem& problem, const Config& wanted,
                                   const DeviceLimits& device, std::uint64_t deadline_ns) {
-  if (std::string why = why_illegal(problem, config, device); !why.empty()) {
+  if (std::string why = why_illegal(problem, wanted, device); !why.empty()) {
     return why;
   }
+  const Config config = with_gemm_chosen(wanted, device);
   const Shape& shape = problem.shape;
   if (std::string why = why_past_deadline(shape, config, device, deadline_ns); !why.empty()) {
     return why;
@@ -224,8 +220,8 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
         "{}",
         rows, shape.hidden, units, kMostUnits);
   }
-  const GemmVariant one = variant_of(config.tile, epilogue_of(config.activation));
-  const GemmVariant two = variant_of(config.tile, Epilogue::kStore);
+  const GemmVariant one = gemm_variant(config, epilogue_of(config.activation));
+  const GemmVariant two = gemm_variant(config, Epilogue::kStore);
   if (std::string why = why_unsupported(desc_1(shape, rows), one); !why.empty()) {
     return "gate/up GEMM: " + why;
   }
@@ -235,9 +231,9 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
   if (config.form == LayerForm::serial) {
     return "";
   }
-  if (config.tokens_per_block > kernels::kMaxTokensPerBlock) {
+  if (const int threads = gemm_threads(one); config.tokens_per_block > threads) {
     return fmt::format("tokens_per_block {} is more than a block's {} threads",
-                       config.tokens_per_block, kernels::kMaxTokensPerBlock);
+                       config.tokens_per_block, threads);
   }
   if (config.watermark_chunks > kernels::kMaxWatermarkChunks) {
     return fmt::format("watermark_chunks {} is more than the {} flags that a plane has",
@@ -250,7 +246,7 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
         per_job ? "block_per_job" : "dispenser",
         kernels::job_group_bytes(shape.hidden, shape.topk, {8, 1}), shape.hidden, shape.topk,
         per_job ? "a block has" : "the GEMM leaves a warpgroup",
-        per_job ? kernels::kMaxSharedBytes : kernels::bytes_for_job_group(two));
+        per_job ? block_bytes(config) : kernels::bytes_for_job_group(two));
   }
   return "";
 }

@@ -31,7 +31,7 @@ Config config_of_case(int number) {
   config.combine_comm_sms = one_in(2) && config.all_hands ? 0 : 1 + below(40);
   config.tokens_per_block = 1 + below(12);
   config.activation = one_in(4) ? Activation::fused : Activation::separate;
-  config.tile = one_in(4) ? TileShape::m128n128 : TileShape::m128n256;
+  config.tile = one_in(4) ? TileShape::m128n128 : TileShape::automatic;
   config.slot_order = static_cast<SlotOrder>(below(3));
   config.watermark_chunks = 1 + below(4);
   config.graph = !one_in(4);
