@@ -1,6 +1,8 @@
 #pragma once
 // Communication role of kernel 1: pulls every token's row once, from its source rank, and scatters it
-// to its K slots of the gathered buffer; counts the landed rows per row block.
+// to its K slots of the gathered buffer; counts the landed rows per row block. Where the GEMM gathers
+// (knob dispatch), a peer's row is stored once, to its place among all tokens; an own token's row lies
+// there already, and is only counted.
 //
 // A block holds `tokens_per_block` rows in shared memory. Each row slot has one thread of its own and
 // runs on its own; slots lie in different warps as long as there are warps, so that one slot's wait
@@ -15,7 +17,7 @@
 
 namespace fusescope::kernels {
 
-template <class Records>
+template <class Records, bool Gathers>
 struct Communication {
   const LayerArgs& layer;
   unsigned char* smem;  // tokens_per_block rows, then one mbarrier per row
@@ -58,9 +60,9 @@ struct Communication {
       stopped = stopped || !pull(writer, token, row, landed, parity);
       if (stopped)
         break;
-      parity ^= 1;
       writer.record(Point::pull_landed, token);
-      scatter(token, row);
+      if (!is_in_place(token))
+        store(token, row);
       writer.record(Point::scattered, token);
       count_arrivals(token);
       writer.record(Point::counted, token);
@@ -71,14 +73,20 @@ struct Communication {
     return !stopped;
   }
 
+  __device__ bool is_in_place(int token) const {
+    return Gathers && layer.source_rank(token) == layer.rank;
+  }
+
   // False: aborted, and no copy into `row` is in flight.
   __device__ bool pull(Writer& writer, int token, unsigned char* row, std::uint64_t& landed,
-                       std::uint32_t parity) const {
+                       std::uint32_t& parity) const {
     const int source = layer.source_rank(token);
     const int t = token - source * layer.tokens_per_rank;
     writer.record(Point::pull_issued, token);
     if (!delay_pull(token, source))
       return false;
+    if (is_in_place(token) && token != layer.faults.lost_pull)
+      return true;
     const bool paced = layer.link_row_time > 0 && source != layer.rank;
     const std::uint64_t through = paced ? book_link(layer, layer.counters->pull_free[source]) : 0;
     const bool started = token != layer.faults.lost_pull;
@@ -91,6 +99,7 @@ struct Communication {
         drain(landed, parity);
       return false;
     }
+    parity ^= 1;
     return !paced || wait_for_clock(layer.guard, token, through);
   }
 
@@ -113,12 +122,18 @@ struct Communication {
     return routed;
   }
 
-  __device__ void scatter(int token, const unsigned char* row) const {
+  // To where the GEMM reads it.
+  __device__ void store(int token, const unsigned char* row) const {
     pass(layer.guard, token, layer.delays.scatter);  // if aborted, the next pull is, too
-    const std::int32_t* slots = layer.slots + static_cast<std::int64_t>(token) * layer.topk;
-    for (int k = 0; k < layer.topk; ++k) {
-      start_store(layer.gathered + static_cast<std::int64_t>(slots[k]) * layer.hidden, row,
+    if constexpr (Gathers) {
+      start_store(layer.all_tokens + static_cast<std::int64_t>(token) * layer.hidden, row,
                   layer.row_bytes());
+    } else {
+      const std::int32_t* slots = layer.slots + static_cast<std::int64_t>(token) * layer.topk;
+      for (int k = 0; k < layer.topk; ++k) {
+        start_store(layer.gathered + static_cast<std::int64_t>(slots[k]) * layer.hidden, row,
+                    layer.row_bytes());
+      }
     }
     ptx::cp_async_bulk_commit_group();
     // Also orders the stores' reads of `row` before the next load into it.
@@ -127,9 +142,11 @@ struct Communication {
 
   __device__ void count_arrivals(int token) const {
     const std::int32_t* slots = layer.slots + static_cast<std::int64_t>(token) * layer.topk;
-    // One fence and K relaxed increments: each increment then releases the row. Orders the stores to
-    // the gathered buffer before the gate's acquire of the counter, and so before the GEMM's loads.
-    __threadfence();
+    // One fence and K relaxed increments: each increment then releases the row. Orders its stores before
+    // the gate's acquire of the counter, and so before the GEMM's loads. A row that copy-in put in place
+    // is ordered by the kernel boundary.
+    if (!is_in_place(token))
+      __threadfence();
     const int first = token == layer.faults.lost_arrival ? 1 : 0;
     for (int k = first; k < layer.topk; ++k) {
       GpuAtomic<std::uint32_t>(layer.arrivals[slots[k] / 128])

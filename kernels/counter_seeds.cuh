@@ -9,13 +9,17 @@ namespace fusescope::kernels {
 
 // By all of `threads` threads together.
 __device__ inline void clear_counters(const LayerArgs& layer, int thread, int threads) {
-  for (int b = thread; b < layer.row_blocks_capacity; b += threads)
+  for (int b = thread; b < layer.row_blocks_capacity; b += threads) {
+    layer.computed[b] = 0;
     layer.done[b] = 0;
+  }
   Counters& counters = *layer.counters;
   for (int i = thread; i < kMaxRanks * kMaxWatermarkChunks; i += threads)
     counters.pushed[i / kMaxWatermarkChunks][i % kMaxWatermarkChunks] = 0;
   if (thread == 0) {
     counters.dispenser = 0;
+    counters.next_tile[0] = 0;
+    counters.next_tile[1] = 0;
     counters.resident = 0;
     counters.link_epoch_ns = now_ns();
   }

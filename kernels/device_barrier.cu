@@ -13,9 +13,8 @@ __device__ bool meet(const LayerArgs& layer, Wait what, std::uint64_t (Flags::*f
                      std::uint64_t target, Part part) {
   const int r = static_cast<int>(threadIdx.x);
   if (part.arrive && !layer.faults.loses(what)) {
-    // Orders what this rank wrote in earlier kernels (its tokens) or read in them (its planes, the
-    // peers' tokens) before the peers' acquire of the flag.
-    __threadfence_system();
+    // Releases what this rank wrote in earlier kernels (its tokens) or read in them (its planes, the
+    // peers' tokens) to the peers' acquire of the flag.
     raise_flag((layer.shared[r].flags->*flags)[layer.rank], target);
   }
   return !part.wait || wait_for_flag(layer.guard, what, r, (layer.mine().flags->*flags)[r], target);

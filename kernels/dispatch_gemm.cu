@@ -3,19 +3,26 @@
 namespace fusescope::kernels {
 namespace {
 
-constexpr auto kLaunchers = dispatch_gemm_launchers<Silent>(
-    std::make_integer_sequence<int, static_cast<int>(kGemmVariants.size())>());
+DispatchGemmLauncher launcher_of(const GemmVariant& variant, bool recorded) {
+  const int index = variant_index(variant);
+  if (variant.gathers)
+    return gathering_dispatch_gemm_launcher(index, recorded);
+  if (recorded)
+    return recorded_dispatch_gemm_launcher(index);
+  return kDispatchGemmLaunchers<Silent, false>.at(static_cast<std::size_t>(index));
+}
 
 }  // namespace
 
 void launch_dispatch_gemm(const DispatchGemmArgs& args, const GemmVariant& variant, int blocks,
                           cudaStream_t stream) {
-  const int index = variant_index(variant);
-  if (args.layer.is_recorded()) {
-    launch_recorded_dispatch_gemm(args, index, blocks, stream);
-  } else {
-    kLaunchers.at(static_cast<std::size_t>(index))(args, blocks, stream);
-  }
+  const bool recorded = args.layer.is_recorded();
+  const DispatchGemmLauncher launcher = launcher_of(variant, recorded);
+  if (launcher == nullptr)
+    throw std::invalid_argument("dispatch_gemm: no kernel" +
+                                std::string(recorded ? " that records" : "") + " was built for " +
+                                to_string(variant));
+  launcher(args, blocks, stream);
 }
 
 }  // namespace fusescope::kernels

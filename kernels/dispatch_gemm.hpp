@@ -1,11 +1,12 @@
 #pragma once
 // Kernel 1: AllGather + gate/up GEMM in one cooperative launch, one block per SM. Blocks below
 // `compute_blocks` run the grouped GEMM behind gates; the rest pull tokens, scatter them and count
-// arrivals (communication.cuh). With no block set apart for that, all blocks fetch their share of the
+// arrivals (communication.cuh). With a variant that gathers, a token lands once, among all tokens, and the
+// GEMM's producers look its slots up. With no block set apart for that, all blocks fetch their share of the
 // tokens first and then compute: no SM is taxed, and only the GEMM's head hides any communication.
 //
 // In: every rank's shared tokens, the schedule tables, arrival counters seeded with slack.
-// Out: gate_up [rows, 2I], or act [rows, I] with the activation fused. Padding rows are computed from
+// Out: gate_up [rows, 2I], or act [rows, I] with the activation fused; per row block, its finished tiles. Padding rows are computed from
 // whatever the gathered buffer holds, or left out where half of a row block is padding, and never read.
 
 #include <cuda_runtime_api.h>

@@ -1,12 +1,13 @@
 #pragma once
-// Host side of kernel 1, for the files that instantiate it: with records and without, one each.
+// Host side of kernel 1, for the files that instantiate it: with records and without, one each, and one of
+// the variants that gather.
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "kernels/cooperative_launch.hpp"
 #include "kernels/dispatch_gemm.cuh"
+#include "kernels/resident_launch.hpp"
 
 namespace fusescope::kernels {
 
@@ -15,8 +16,9 @@ void launch_dispatch_gemm_variant(const DispatchGemmArgs& args, int blocks, cuda
   constexpr GemmVariant V = kGemmVariants[Index];
   const auto communication =
       static_cast<int>(communication_bytes(args.tokens_per_block, args.layer.hidden));
-  launch_cooperative(dispatch_gemm_kernel<Index, Records>, "dispatch_gemm", args, blocks,
-                     gemm_threads(V), std::max(shared_bytes(V), communication), stream);
+  launch_resident(dispatch_gemm_kernel<Index, Records>, "dispatch_gemm", args, blocks,
+                  gemm_threads(V), std::max(shared_bytes(V), communication), args.layer.launch,
+                  stream);
 }
 
 using DispatchGemmLaunch = void(const DispatchGemmArgs&, int, cudaStream_t);
@@ -33,15 +35,31 @@ extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant
 
 using DispatchGemmLauncher = DispatchGemmLaunch*;
 
-// One launcher per variant, by its index.
-template <class Records, int... Index>
-constexpr auto dispatch_gemm_launchers(std::integer_sequence<int, Index...>) {
-  return std::array<DispatchGemmLauncher, sizeof...(Index)>{
-      &launch_dispatch_gemm_variant<Index, Records>...};
+// Null where no kernel is built: nobody runs one that records with output written under the next tile, for
+// its gates would wait for signals of the same block; and variants that gather have a file of their own.
+template <int Index, class Records, bool Gathers>
+constexpr DispatchGemmLauncher dispatch_gemm_launcher() {
+  constexpr GemmVariant V = kGemmVariants[Index];
+  if constexpr (V.gathers == Gathers && !(Records::kOn && V.deferred)) {
+    return &launch_dispatch_gemm_variant<Index, Records>;
+  } else {
+    return nullptr;
+  }
 }
 
-// In dispatch_gemm_recorded.cu.
-void launch_recorded_dispatch_gemm(const DispatchGemmArgs& args, int variant, int blocks,
-                                   cudaStream_t stream);
+template <class Records, bool Gathers, int... Index>
+constexpr auto dispatch_gemm_launchers(std::integer_sequence<int, Index...>) {
+  return std::array<DispatchGemmLauncher, sizeof...(Index)>{
+      dispatch_gemm_launcher<Index, Records, Gathers>()...};
+}
+
+// By the variant's index.
+template <class Records, bool Gathers>
+inline constexpr auto kDispatchGemmLaunchers = dispatch_gemm_launchers<Records, Gathers>(
+    std::make_integer_sequence<int, static_cast<int>(kGemmVariants.size())>());
+
+// In dispatch_gemm_recorded.cu and dispatch_gemm_gather.cu.
+DispatchGemmLauncher recorded_dispatch_gemm_launcher(int variant);
+DispatchGemmLauncher gathering_dispatch_gemm_launcher(int variant, bool recorded);
 
 }  // namespace fusescope::kernels

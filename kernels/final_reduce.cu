@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "kernels/bounded_wait.cuh"
-#include "kernels/cuda_check.hpp"
+#include "kernels/follow.cuh"
 #include "kernels/recording.cuh"
+#include "kernels/resident_launch.hpp"
 #include "kernels/row_math.cuh"
 
 namespace fusescope::kernels {
@@ -22,9 +23,11 @@ __device__ bool wait_for_chunk(const FinalReduceArgs& args, int chunk, Writer& w
     writer.record(Point::watermark_wait_begin, static_cast<int>(threadIdx.x), chunk);
     // Acquires at system scope what the elected job released: orders the sender's rows, written to
     // this GPU's memory, before the loads of the sum, here and, through the barrier, in all threads.
-    raised =
-        wait_for_flag(layer.guard, Wait::watermark, static_cast<int>(threadIdx.x),
-                      layer.mine().flags->watermark[threadIdx.x][chunk], layer.counters->iteration);
+    // Read past the caches: this kernel may have begun before another ended that orders the word before it.
+    const std::uint64_t iteration =
+        GpuAtomic<std::uint64_t>(layer.counters->iteration).load(cuda::memory_order_relaxed);
+    raised = wait_for_flag(layer.guard, Wait::watermark, static_cast<int>(threadIdx.x),
+                           layer.mine().flags->watermark[threadIdx.x][chunk], iteration);
     writer.record(Point::watermark_seen, static_cast<int>(threadIdx.x), chunk);
   }
   return __syncthreads_and(raised) != 0;
@@ -74,6 +77,7 @@ class ReducedChunk {
 template <class Records>
 __global__ void __launch_bounds__(kThreads)
     final_reduce_kernel(const __grid_constant__ FinalReduceArgs args) {
+  const EndsLast ends_last(args.layer.launch == LaunchOrder::programmatic);
   const typename Records::PhaseStamps stamps(args.layer.records, Phase::final_reduce);
   typename Records::Writer writer(args.layer.records, Family::reduce, static_cast<int>(blockIdx.x),
                                   static_cast<int>(threadIdx.x));
@@ -103,8 +107,14 @@ int final_reduce_blocks(int tokens_per_rank) {
 void launch_final_reduce(const FinalReduceArgs& args, cudaStream_t stream) {
   const auto kernel =
       args.layer.is_recorded() ? final_reduce_kernel<Recording> : final_reduce_kernel<Silent>;
-  kernel<<<final_reduce_blocks(args.layer.tokens_per_rank), kThreads, 0, stream>>>(args);
-  FUSESCOPE_CUDA(cudaGetLastError());
+  cudaLaunchAttribute programmatic = launch_attribute(LaunchOrder::programmatic);
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(final_reduce_blocks(args.layer.tokens_per_rank)));
+  config.blockDim = dim3(kThreads);
+  config.stream = stream;
+  config.attrs = &programmatic;
+  config.numAttrs = args.layer.launch == LaunchOrder::programmatic ? 1 : 0;
+  FUSESCOPE_CUDA(cudaLaunchKernelEx(&config, kernel, args));
 }
 
 }  // namespace fusescope::kernels

@@ -1,7 +1,9 @@
 #pragma once
-// Device side of kernel 2: the done signal, and the blocks' ways through GEMM and jobs.
+// Device side of kernel 2: the blocks' ways through GEMM and jobs.
 
 #include "kernels/combine_job.cuh"
+#include "kernels/counter_gate.cuh"
+#include "kernels/follow.cuh"
 #include "kernels/gemm/grouped_gemm.cuh"
 #include "kernels/gemm_combine_push.hpp"
 #include "kernels/recording.cuh"
@@ -13,23 +15,6 @@ namespace fusescope::kernels {
 // block meets after it on a barrier that the GEMM never counts on; mixing the two would be undefined.
 inline constexpr unsigned kJoinBarrier = 2;
 static_assert(kJoinBarrier != kGemmBarrier && kFirstJobBarrier + kJobGroups <= 16);
-
-struct DoneSignal {
-  const LayerArgs& layer;
-
-  __device__ void done(int row_block, int n_tile) const {
-    if (row_block == layer.faults.lost_tile && n_tile == 0)
-      return;
-    // Orders the tile's stores, complete before this call, before a job's acquire of the counter.
-    GpuAtomic<std::uint32_t>(layer.done[row_block]).fetch_add(1, cuda::memory_order_release);
-  }
-};
-
-// Kernel 2's tiles wait for nothing; but none is begun when an earlier phase was aborted.
-struct AbortGate {
-  bool stopped;
-  __device__ bool wait(int) const { return !stopped; }
-};
 
 template <class Records>
 __device__ inline void run_jobs(const GemmCombinePushArgs& args, unsigned char* smem,
@@ -50,6 +35,10 @@ __global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
     gemm_combine_push_kernel(const __grid_constant__ GemmCombinePushArgs args) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const int block = static_cast<int>(blockIdx.x);
+  const bool programmatic = args.layer.launch == LaunchOrder::programmatic;
+  const EndsLast ends_last(programmatic);
+  if (programmatic && !follow_kernel_1(args.layer))
+    return;
   const typename Records::PhaseStamps stamps(args.layer.records, Phase::gemm_combine_push);
   if (block < args.compute_blocks) {
     const SmClock clock(args.layer.clock);
@@ -57,8 +46,10 @@ __global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
       GpuAtomic<std::uint32_t>(args.layer.counters->resident)
           .fetch_add(1, cuda::memory_order_relaxed);
     }
-    AbortGate gate{aborted(args.layer.guard)};
-    DoneSignal signal{args.layer};
+    const LayerArgs& layer = args.layer;
+    CounterGate gate{layer.guard, layer.computed, args.open_at, Wait::computed,
+                     aborted(layer.guard)};
+    CounterSignal signal{layer.done, layer.faults.lost_tile};
     typename Records::TileProbe probe(args.layer.records, Family::combine_tiles, block,
                                       copy_thread(kGemmVariants[Index]));
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,

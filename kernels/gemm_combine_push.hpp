@@ -46,6 +46,8 @@ struct GemmCombinePushArgs {
   bool all_hands = true;
   bool runs_jobs = true;             // false: the GEMM alone
   bool announces_residency = false;  // block per job: count the GEMM's blocks as they start
+  // Tiles of kernel 1 after which a row block may be read; 0 = kernel 1 has ended before.
+  std::uint32_t open_at = 0;
 };
 
 // --- shared memory of one warpgroup that runs jobs (job_memory.cuh) [bytes] ----------------------

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "kernels/cooperative_launch.hpp"
 #include "kernels/gemm_combine_push.cuh"
+#include "kernels/resident_launch.hpp"
 
 namespace fusescope::kernels {
 
@@ -20,8 +20,8 @@ void launch_gemm_combine_push_variant(const GemmCombinePushArgs& args, int block
     throw std::invalid_argument("gemm_combine_push: the jobs' ring does not fit what the GEMM's " +
                                 to_string(V) + " leaves of shared memory");
   }
-  launch_cooperative(gemm_combine_push_kernel<Index, Records>, "gemm_combine_push", args, blocks,
-                     gemm_threads(V), shared_bytes(V), stream);
+  launch_resident(gemm_combine_push_kernel<Index, Records>, "gemm_combine_push", args, blocks,
+                  gemm_threads(V), shared_bytes(V), args.layer.launch, stream);
 }
 
 using GemmCombinePushLaunch = void(const GemmCombinePushArgs&, int, cudaStream_t);
@@ -39,7 +39,7 @@ extern template GemmCombinePushLaunch
 template <int Index, class Records>
 constexpr GemmCombinePushLauncher gemm_combine_push_launcher() {
   constexpr GemmVariant V = kGemmVariants[Index];
-  if constexpr (V.epilogue == Epilogue::kStore && !(Records::kOn && V.deferred)) {
+  if constexpr (V.epilogue == Epilogue::kStore && !V.gathers && !(Records::kOn && V.deferred)) {
     return &launch_gemm_combine_push_variant<Index, Records>;
   } else {
     return nullptr;

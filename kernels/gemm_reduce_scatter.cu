@@ -12,7 +12,7 @@ using Launcher = GemmReduceScatterLaunch*;
 template <int Index, class Records>
 constexpr Launcher launcher() {
   if constexpr (kGemmVariants[Index].epilogue == Epilogue::kStore &&
-                !kGemmVariants[Index].deferred) {
+                !kGemmVariants[Index].deferred && !kGemmVariants[Index].gathers) {
     return &launch_gemm_reduce_scatter_variant<Index, Records>;
   } else {
     return nullptr;

@@ -3,6 +3,7 @@
 // signal of the GEMM are kernel 2's: nothing is waited for, each finished tile counts on its row block.
 
 #include "kernels/bulk_copy.cuh"
+#include "kernels/counter_gate.cuh"
 #include "kernels/gemm/grouped_gemm.cuh"
 #include "kernels/gemm_combine_push.cuh"
 #include "kernels/gemm_reduce_scatter.hpp"
@@ -143,9 +144,9 @@ struct PushRole {
   __device__ void count(const Push& p, Writer& back) const {
     if (holds(p, layer.faults.lost_push))
       return;
-    // Orders these rows, written to the receiver's memory, before the elected pusher's release of the
-    // watermark: release here, acquire there, both on the count.
-    __threadfence_system();
+    // Counting orders these rows, written to the receiver's memory, before the elected pusher's release of
+    // the watermark: release here, acquire there, both on the count and of gpu scope; that release, of
+    // system scope, carries them to the receiver.
     const int chunks = push.watermark_chunks;
     const int first = layer.chunk_of(p.t, chunks);
     const int last = layer.chunk_of(p.t + p.rows - 1, chunks);
@@ -174,12 +175,10 @@ struct PushRole {
   }
 
   __device__ void raise(int to, int chunk, Writer& back) const {
-    // Orders all rows of the chunk, of this and of the other pushes, before the receiver's acquire of
-    // the watermark.
-    __threadfence_system();
     if (to == layer.faults.lost_watermark)
       return;
     back.record(Point::watermark_begin, to, chunk);
+    // Releases all rows of the chunk, of this and of the other pushes, to who acquires the watermark.
     raise_flag(layer.shared[to].flags->watermark[layer.rank][chunk], layer.counters->iteration);
     back.record(Point::watermark_raised, to, chunk);
   }
@@ -205,8 +204,9 @@ __global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
   const typename Records::PhaseStamps stamps(args.layer.records, Phase::gemm_combine_push);
   if (computes) {
     const SmClock clock(args.layer.clock);
-    AbortGate gate{aborted(args.layer.guard)};
-    DoneSignal signal{args.layer};
+    const LayerArgs& layer = args.layer;
+    CounterGate gate{layer.guard, nullptr, 0, Wait::computed, aborted(layer.guard)};
+    CounterSignal signal{layer.done, layer.faults.lost_tile};
     typename Records::TileProbe probe(args.layer.records, Family::combine_tiles, block,
                                       copy_thread(kGemmVariants[Index]));
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,

@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/cooperative_launch.hpp"
 #include "kernels/gemm_reduce_scatter.cuh"
+#include "kernels/resident_launch.hpp"
 
 namespace fusescope::kernels {
 
@@ -21,8 +21,8 @@ void launch_gemm_reduce_scatter_variant(const GemmReduceScatterArgs& args, int b
         std::to_string(args.push.rows) + " rows need " + std::to_string(wanted) +
         " bytes of shared memory, the GEMM leaves " + std::to_string(bytes_for_pushes(V)));
   }
-  launch_cooperative(gemm_reduce_scatter_kernel<Index, Records>, "gemm_reduce_scatter", args,
-                     blocks, gemm_threads(V), shared_bytes(V), stream);
+  launch_resident(gemm_reduce_scatter_kernel<Index, Records>, "gemm_reduce_scatter", args, blocks,
+                  gemm_threads(V), shared_bytes(V), LaunchOrder::stream, stream);
 }
 
 using GemmReduceScatterLaunch = void(const GemmReduceScatterArgs&, int, cudaStream_t);

@@ -17,6 +17,10 @@ std::string subject(const Diagnosis& d) {
       return fmt::format("the row of token {} to land (bulk copy)", d.index);
     case Wait::gate:
       return fmt::format("row block {} to be filled (arrival counter)", d.index);
+    case Wait::begun:
+      return "kernel 1 to begin";
+    case Wait::computed:
+      return fmt::format("row block {} of the gate/up GEMM (computed counter)", d.index);
     case Wait::ready:
       return fmt::format("row block {} of the down GEMM (done counter)", d.index);
     case Wait::residency:

@@ -17,6 +17,8 @@ enum class Wait : std::uint32_t {
   start,      // the same, before a timed iteration
   pull,       // a row's bulk copy; index = token
   gate,       // a row block's arrival counter; index = row block
+  begun,      // launch programmatic: kernel 1; index = -1
+  computed,   // the same: kernel 1's tiles of a row block; index = row block
   ready,      // a row block's done counter; index = row block
   residency,  // block per job: the GEMM's blocks; index = how many there must be
   watermark,  // a plane's watermark; index = sending rank

@@ -36,8 +36,7 @@ __global__ void __launch_bounds__(kThreads)
                reinterpret_cast<const std::uint32_t*>(layer.own_weights), words);
     __syncthreads();
     if (threadIdx.x == 0 && !layer.faults.loses(Wait::ids)) {
-      // Orders the block's stores, joined by the barrier above, before the peer's acquire of the flag.
-      __threadfence_system();
+      // Releases the block's stores, joined by the barrier above, to the peer's acquire of the flag.
       raise_flag(to.flags->ids[layer.rank][0], iteration);
     }
   }

@@ -67,9 +67,12 @@ inline constexpr int kLinkFraction = 10;  // fractional bits: a short row takes 
 // Counters of one rank, local to its GPU.
 struct Counters {
   std::uint64_t iteration = 0;  // grows by one per iteration
+  std::uint64_t begun = 0;      // iteration whose kernel 1 has begun
   std::uint32_t dispenser = 0;  // next position in job order
-  std::uint32_t resident = 0;   // block per job: GEMM blocks that have started
-  std::uint32_t copied = 0;     // prologue: blocks whose part of the tokens is copied
+  std::uint32_t next_tile[2] =
+      {};                      // of kernel 1 and kernel 2, where tiles are dealt out by a counter
+  std::uint32_t resident = 0;  // block per job: GEMM blocks that have started
+  std::uint32_t copied = 0;    // prologue: blocks whose part of the tokens is copied
   std::uint32_t diagnosed = 0;
   std::uint32_t abort = 0;
   // Pacing: when each line of the emulated link is free again, counted from `link_epoch_ns`, with
@@ -107,19 +110,26 @@ struct Delays {
 // Faults that the tests inject: signals that this rank does not give, for the bounded waits to turn
 // into a diagnosis. -1 = none.
 struct Faults {
-  std::int32_t lost_flag = -1;       // a Wait, as a number: ids, barrier or start; to all ranks
-  std::int32_t lost_pull = -1;       // this token's row is not fetched
-  std::int32_t lost_arrival = -1;    // this token's first arrival is not counted
-  std::int32_t lost_tile = -1;       // this row block's first tile is not signalled
-  std::int32_t lost_residency = -1;  // this block does not announce itself
-  std::int32_t lost_push = -1;       // this token's push is not counted
-  std::int32_t lost_watermark = -1;  // this receiver's watermark is not raised
+  std::int32_t lost_flag = -1;         // a Wait, as a number: ids, barrier, start or begun
+  std::int32_t lost_pull = -1;         // this token's row is not fetched
+  std::int32_t lost_arrival = -1;      // this token's first arrival is not counted
+  std::int32_t lost_activations = -1;  // this row block's first tile of kernel 1 is not counted
+  std::int32_t lost_tile = -1;         // this row block's first tile of kernel 2 is not counted
+  std::int32_t lost_residency = -1;    // this block does not announce itself
+  std::int32_t lost_push = -1;         // this token's push is not counted
+  std::int32_t lost_watermark = -1;    // this receiver's watermark is not raised
 
 #ifdef __CUDACC__
   __device__ bool loses(Wait flag) const {
     return lost_flag == static_cast<std::int32_t>(flag);
   }
 #endif
+};
+
+// How kernel 1, kernel 2 and the final reduce follow what is before them on the stream.
+enum class LaunchOrder : std::int32_t {
+  stream,        // when it has ended
+  programmatic,  // block by block, as its blocks leave the SMs (follow.cuh)
 };
 
 struct LayerArgs {
@@ -141,6 +151,7 @@ struct LayerArgs {
   std::int32_t* pull_order = nullptr;   // [R*T]; kernel 1: null = by token
   std::int32_t* job_order = nullptr;    // [R*T]; kernel 2: null = by token
   std::int32_t* slack = nullptr;        // [row_blocks_capacity]
+  std::int32_t* token_of_slot = nullptr;  // [rows]
 
   // Activations, in slot order; capacity rows.
   Bf16* gathered = nullptr;  // [rows, H]
@@ -149,11 +160,14 @@ struct LayerArgs {
   Bf16* partial = nullptr;   // [rows, H]
 
   std::uint32_t* arrivals = nullptr;  // [row blocks], open at 128
-  std::uint32_t* done = nullptr;      // [row blocks], ready at the GEMM's n_tiles
+  std::uint32_t* computed = nullptr;  // [row blocks], activations ready at kernel 1's n_tiles
+  std::uint32_t* done = nullptr;      // [row blocks], partial rows ready at kernel 2's n_tiles
   Counters* counters = nullptr;
   ClockStamp* clock = nullptr;
 
-  Bf16* all_tokens = nullptr;  // [R*T, H], serial layer: the all-gather's result
+  // [R*T, H] everybody's tokens; this rank's own are its shared tokens. Serial layer: the all-gather's
+  // result; dispatch gather: kernel 1 pulls the others', and its GEMM reads rows here.
+  Bf16* all_tokens = nullptr;
   Bf16* combined = nullptr;    // [R*T, H], serial layer: this rank's combined rows
 
   Shared shared[kMaxRanks];  // by rank, this rank's included
@@ -162,6 +176,7 @@ struct LayerArgs {
   Faults faults;
   // Of one row on one line of the emulated link, in 2^-kLinkFraction ns; 0 = the link as it is.
   std::uint64_t link_row_time = 0;
+  LaunchOrder launch = LaunchOrder::stream;
   // What this rank's kernels write down, and where; launchers pick the kernels that do so by is_recorded.
   timeline::RecordBuffers records;
   bool is_recorded() const { return records.records != nullptr; }

@@ -7,6 +7,7 @@
 #include "kernels/counter_seeds.cuh"
 #include "kernels/cuda_check.hpp"
 #include "kernels/device_barrier.hpp"
+#include "kernels/follow.cuh"
 #include "kernels/recording.cuh"
 #include "kernels/schedule_build.cuh"
 
@@ -51,9 +52,8 @@ __device__ void send_ids(const LayerArgs& layer, std::uint64_t iteration) {
   }
   __syncthreads();
   if (thread < layer.ranks && !layer.faults.loses(Wait::ids)) {
-    // Orders the block's stores, joined by the barrier above, and what this rank read in the last
-    // iteration (its planes), before the peer's acquire of the flag.
-    __threadfence_system();
+    // Releases the block's stores, joined by the barrier above, and what this rank read in the last
+    // iteration (its planes), to the peer's acquire of the flag.
     raise_flag(layer.shared[thread].flags->ids[layer.rank][part], iteration);
   }
 }
@@ -76,7 +76,6 @@ __device__ bool is_last(Counters& counters, unsigned blocks) {
   __syncthreads();
   bool last = false;
   if (threadIdx.x == 0) {
-    __threadfence();
     last = GpuAtomic<std::uint32_t>(counters.copied).fetch_add(1, cuda::memory_order_acq_rel) ==
            blocks - 1;
   }
@@ -118,8 +117,7 @@ __device__ void copy_in(const LayerArgs& layer) {
     if (thread == 0)
       layer.counters->copied = 0;
     if (thread < layer.ranks && !layer.faults.loses(Wait::barrier)) {
-      // Orders all blocks' rows before the peers' acquire of the flag.
-      __threadfence_system();
+      // Releases all blocks' rows to the peers' acquire of the flag.
       raise_flag(layer.shared[thread].flags->barrier[layer.rank], copied_target(iteration));
     }
   }
@@ -179,6 +177,7 @@ __global__ void __launch_bounds__(kPrologueThreads, 1)
     prologue_kernel(const __grid_constant__ PrologueArgs args) {
   extern __shared__ __align__(16) unsigned char smem[];
   const LayerArgs& layer = args.layer;
+  let_next_begin();
   if (blockIdx.x >= kScheduleBlocks) {
     copy_in<Records>(layer);
     return;

@@ -9,6 +9,7 @@
 //   -- barrier of the cluster --
 //   place_experts  sums over the blocks, padded; the first row of every expert: expert_rows, slack
 //   place_hits     slots; marks the rows that are a token's smallest, or its largest
+//   name_tokens    token_of_slot
 //   -- barrier of the cluster --
 //   place_tokens   how many marks lie before a token's own is its place in pull order, and in job order
 // Every block counts experts and marks for itself: that is faster than a third barrier.
@@ -102,8 +103,11 @@ class ScheduleBuild {
     __syncthreads();
     fill_row_blocks();
     place_hits();
-    // Orders all blocks' marks, in this GPU's memory, before place_tokens' loads of them.
-    cluster().sync();
+    // Orders all blocks' marks, in this GPU's memory, before place_tokens' loads of them. What no other
+    // block reads is stored while they come.
+    cluster().barrier_arrive();
+    name_tokens();
+    cluster().barrier_wait();
     count_marks();
     __syncthreads();
     place_tokens();
@@ -292,6 +296,19 @@ class ScheduleBuild {
       const SlotRange range = slot_range(i);
       mark(range.smallest, 0);
       mark(range.largest, 1);
+    }
+  }
+
+  // The token of each slot; of padding, this rank's first.
+  __device__ void name_tokens() const {
+    for (int i = lane_; i < hits_; i += 32)
+      layer_.token_of_slot[stash_[i]] = token_at(first_place_ + i / layer_.topk);
+    const int* expert_rows = ints(at_.expert_rows);
+    for (int i = cluster_thread(); i < layer_.experts * kRowBlock; i += kClusterThreads) {
+      const int e = i / kRowBlock;
+      const int row = expert_rows[e] + ints(at_.filled)[e] + i % kRowBlock;
+      if (row < expert_rows[e + 1])
+        layer_.token_of_slot[row] = layer_.rank * layer_.tokens_per_rank;
     }
   }
 

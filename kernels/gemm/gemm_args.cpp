@@ -101,6 +101,10 @@ std::string why_unsupported(const GroupedGemmDesc& desc, const GemmVariant& vari
     return needs_multiple("row capacity", desc.rows_capacity, kBlockRows,
                           "experts are padded to whole row blocks");
   }
+  if (variant.gathers && desc.k % variant.block_k != 0) {
+    return needs_multiple("K", desc.k, variant.block_k,
+                          "rows are gathered in pieces of a ring stage's depth");
+  }
   if (misaligned(desc.a) || misaligned(desc.b) || misaligned(desc.d)) {
     return "A, B and D must start on 16-byte boundaries";
   }
@@ -124,8 +128,10 @@ GroupedGemmArgs make_grouped_gemm_args(const GroupedGemmDesc& desc, const GemmVa
   const int b_box_rows = variant.block_n / b_boxes(variant);
 
   GroupedGemmArgs args{};
-  args.a = encode("A", desc.a, {u64(desc.k), u64(desc.rows_capacity)},
-                  {u32(variant.block_k), u32(kConsumerRows)});
+  if (!variant.gathers) {
+    args.a = encode("A", desc.a, {u64(desc.k), u64(desc.rows_capacity)},
+                    {u32(variant.block_k), u32(kConsumerRows)});
+  }
   args.b = encode("B", desc.b, {u64(desc.k), u64(desc.n), u64(desc.experts)},
                   {u32(variant.block_k), u32(b_box_rows), 1});
   args.d = encode("D", desc.d, {u64(d_cols), u64(desc.rows_capacity)},
@@ -140,6 +146,9 @@ GroupedGemmArgs make_grouped_gemm_args(const GroupedGemmDesc& desc, const GemmVa
   args.next_tile = desc.next_tile;
   args.column_groups = desc.column_groups;
   args.block_group = 2;  // measured: gemm_bench
+  args.a_rows = desc.a_rows;
+  args.a_base = static_cast<const unsigned char*>(desc.a);
+  args.a_row_units = static_cast<std::uint32_t>(desc.k / 8);
   return args;
 }
 

@@ -10,6 +10,9 @@
 //
 // With `slack`, rows 64 to 127 of a row block that has a slack of 64 or more are neither read nor
 // multiplied, and their rows of D are not written.
+//
+// A variant that gathers reads row a_rows[i] of A for row i of D. Entries of padding rows name any row
+// of A that nobody writes meanwhile.
 #pragma once
 
 #include <cuda.h>
@@ -26,7 +29,7 @@ struct ClockStamp;
 // Travels inside the kernel's one __grid_constant__ aggregate: the copy engine reads the tensor
 // maps through the parameter's address.
 struct GroupedGemmArgs {
-  CUtensorMap a;                    // [rows_capacity, K], box 64 x 64
+  CUtensorMap a;                    // [rows_capacity, K], box 64 x 64; not of variants that gather
   CUtensorMap b;                    // [experts, N, K], box 64 x block_n / b_boxes
   CUtensorMap d;                    // [rows_capacity, N or N / 2], box 64 x 64
   const std::int32_t* expert_rows;  // [experts + 1] on the device
@@ -40,11 +43,15 @@ struct GroupedGemmArgs {
   const std::int32_t* slack;  // [row blocks] on the device: empty rows at its end; null: none
   std::uint32_t* next_tile;   // on the device; null: round robin (Schedule)
   ClockStamp* clock;          // the plain kernel's SM clock goes here; may be null
+  // Of variants that gather.
+  const std::int32_t* a_rows;  // [row blocks * 128] on the device: row of A
+  const unsigned char* a_base;
+  std::uint32_t a_row_units;  // a row of A, in units of 16 bytes
 };
 
 // Shapes and device pointers of one grouped GEMM.
 struct GroupedGemmDesc {
-  std::int64_t rows_capacity = 0;  // rows that A and D have room for
+  std::int64_t rows_capacity = 0;  // rows that D has room for, and A, unless it is gathered from
   std::int64_t n = 0;              // rows of B per expert (fused: gate and up together, 2I)
   std::int64_t k = 0;
   int experts = 0;
@@ -56,7 +63,8 @@ struct GroupedGemmDesc {
   // Tiles are dealt out by this counter if there is one: zero before the first launch, zero again
   // after each that ran to its end. Its owner clears it after an aborted one.
   std::uint32_t* next_tile = nullptr;
-  int column_groups = 1;  // divides the number of N tiles
+  int column_groups = 1;                 // divides the number of N tiles
+  const std::int32_t* a_rows = nullptr;  // variants that gather: [rows_capacity], row of A
 };
 
 // Empty if the variant can run the shape; else the rule that it breaks, in words.

@@ -55,7 +55,8 @@ T* device_alloc(std::size_t count) {
 }
 
 struct InputSet {
-  __nv_bfloat16* a;
+  __nv_bfloat16* tokens;  // what rows are gathered from
+  __nv_bfloat16* a;       // the same rows, each in its place
   __nv_bfloat16* b;
   __nv_bfloat16* d;
 };
@@ -89,6 +90,7 @@ struct Loaded {
   std::vector<InputSet> sets;
   std::int32_t* expert_rows = nullptr;
   std::int32_t* slack = nullptr;
+  std::int32_t* token_of_row = nullptr;
   std::uint32_t* next_tile = nullptr;
   std::int64_t rows = 0;  // with padding
   std::int64_t hits = 0;
@@ -102,22 +104,23 @@ T* uploaded(const std::vector<T>& from) {
   return to;
 }
 
-// Expert by expert; the routing's tables.
 void load_routing(const Case& c, Loaded& l) {
-  std::vector<std::int32_t> prefix{0};
-  std::vector<std::int32_t> slack;
-  for (const int hits : fk::bench::hits_per_expert(c)) {
-    const int blocks = (hits + fk::kBlockRows - 1) / fk::kBlockRows;
-    for (int b = 0; b < blocks; ++b)
-      slack.push_back(std::max(0, (b + 1) * fk::kBlockRows - hits));
-    prefix.push_back(prefix.back() + blocks * fk::kBlockRows);
-    l.hits += hits;
-  }
-  l.rows = prefix.back();
-  l.has_slack = *std::max_element(slack.begin(), slack.end()) >= fk::kConsumerRows;
-  l.expert_rows = uploaded(prefix);
-  l.slack = uploaded(slack);
+  const fk::bench::Rows rows = fk::bench::rows_of(c);
+  l.rows = rows.expert_rows.back();
+  l.hits = rows.hits;
+  l.has_slack = *std::max_element(rows.slack.begin(), rows.slack.end()) >= fk::kConsumerRows;
+  l.expert_rows = uploaded(rows.expert_rows);
+  l.slack = uploaded(rows.slack);
+  l.token_of_row = uploaded(rows.token_of_row);
   l.next_tile = uploaded<std::uint32_t>({0});
+}
+
+// a[row] = tokens[token of row], one block a row.
+__global__ void scatter_tokens(const uint4* tokens, const std::int32_t* token_of_row, int units,
+                               uint4* a) {
+  const uint4* from = tokens + std::int64_t{token_of_row[blockIdx.x]} * units;
+  for (int i = static_cast<int>(threadIdx.x); i < units; i += static_cast<int>(blockDim.x))
+    a[std::int64_t{blockIdx.x} * units + i] = from[i];
 }
 
 Loaded load(const Case& c) {
@@ -125,13 +128,17 @@ Loaded load(const Case& c) {
   load_routing(c, l);
   for (int i = 0; i < kSets; ++i) {
     InputSet s{};
-    const std::int64_t a = l.rows * c.k;
+    const std::int64_t tokens = l.hits / fk::bench::kTopk * c.k;
     const std::int64_t b = c.experts * c.n * c.k;
-    s.a = device_alloc<__nv_bfloat16>(a);
+    s.tokens = device_alloc<__nv_bfloat16>(tokens);
+    s.a = device_alloc<__nv_bfloat16>(l.rows * c.k);
     s.b = device_alloc<__nv_bfloat16>(b);
     s.d = device_alloc<__nv_bfloat16>(l.rows * c.n);
-    fk::reference::fill_random<<<1024, 256>>>(s.a, a, 2 * i + 1, 1.0f);
+    fk::reference::fill_random<<<1024, 256>>>(s.tokens, tokens, 2 * i + 1, 1.0f);
     fk::reference::fill_random<<<1024, 256>>>(s.b, b, 2 * i + 2, 0.05f);
+    scatter_tokens<<<static_cast<unsigned>(l.rows), 256>>>(
+        reinterpret_cast<const uint4*>(s.tokens), l.token_of_row, static_cast<int>(c.k / 8),
+        reinterpret_cast<uint4*>(s.a));
     CHECK(cudaGetLastError());
     l.sets.push_back(s);
   }
@@ -140,12 +147,14 @@ Loaded load(const Case& c) {
 
 void unload(Loaded& l) {
   for (InputSet& s : l.sets) {
+    CHECK(cudaFree(s.tokens));
     CHECK(cudaFree(s.a));
     CHECK(cudaFree(s.b));
     CHECK(cudaFree(s.d));
   }
   CHECK(cudaFree(l.expert_rows));
   CHECK(cudaFree(l.slack));
+  CHECK(cudaFree(l.token_of_row));
   CHECK(cudaFree(l.next_tile));
 }
 
@@ -184,6 +193,10 @@ Entry prepare(const Bench& bench, const Case& c, const Loaded& l, const fk::Gemm
     desc.slack = form.slack ? l.slack : nullptr;
     desc.next_tile = form.counter ? l.next_tile : nullptr;
     desc.column_groups = form.column_groups;
+    if (v.gathers) {
+      desc.a = s.tokens;
+      desc.a_rows = l.token_of_row;
+    }
     entry.args.push_back(fk::make_grouped_gemm_args(desc, v));
     entry.args.back().block_group = form.block_group;
   }

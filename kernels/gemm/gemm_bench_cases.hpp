@@ -43,23 +43,52 @@ inline constexpr Case kCases[] = {
 
 inline constexpr int kTopk = 8;
 
-// Hits of each expert. The same on every machine: no library distribution decides.
-inline std::vector<int> hits_per_expert(const Case& c) {
-  std::vector<int> hits(c.experts, c.rows_per_expert);
-  if (c.routing == Routing::kBalanced)
-    return hits;
-  std::fill(hits.begin(), hits.end(), 0);
+// The experts of each token, [tokens, kTopk]. The same on every machine: no library distribution
+// decides.
+inline std::vector<int> experts_of_tokens(const Case& c) {
+  const int tokens = c.experts * c.rows_per_expert / kTopk;
+  std::vector<int> experts;
   std::mt19937_64 random(20251);
   std::vector<int> order(c.experts);
   for (int e = 0; e < c.experts; ++e)
     order[e] = e;
-  for (int token = 0; token < c.experts * c.rows_per_expert / kTopk; ++token) {
+  for (int token = 0; token < tokens; ++token) {
     for (int k = 0; k < kTopk; ++k) {
-      std::swap(order[k], order[k + random() % static_cast<std::uint64_t>(c.experts - k)]);
-      ++hits[order[k]];
+      if (c.routing == Routing::kUniform)
+        std::swap(order[k], order[k + random() % static_cast<std::uint64_t>(c.experts - k)]);
+      experts.push_back(c.routing == Routing::kUniform ? order[k]
+                                                       : (token * kTopk + k) % c.experts);
     }
   }
-  return hits;
+  return experts;
+}
+
+// Rows as the layer's schedule tables place them: by expert, then by token.
+struct Rows {
+  std::vector<std::int32_t> expert_rows{0};  // [experts + 1], padded
+  std::vector<std::int32_t> slack;           // [row blocks]
+  std::vector<std::int32_t> token_of_row;    // [rows]; of padding: token 0
+  std::int64_t hits = 0;
+};
+
+inline Rows rows_of(const Case& c) {
+  const std::vector<int> experts = experts_of_tokens(c);
+  Rows rows;
+  rows.hits = static_cast<std::int64_t>(experts.size());
+  for (int e = 0; e < c.experts; ++e) {
+    for (std::size_t hit = 0; hit < experts.size(); ++hit) {
+      if (experts[hit] == e)
+        rows.token_of_row.push_back(static_cast<std::int32_t>(hit) / kTopk);
+    }
+    const auto filled = static_cast<int>(rows.token_of_row.size());
+    const int end = (filled + kBlockRows - 1) / kBlockRows * kBlockRows;
+    rows.slack.resize(static_cast<std::size_t>(end) / kBlockRows, 0);
+    if (end > rows.expert_rows.back())
+      rows.slack.back() = end - filled;
+    rows.token_of_row.resize(static_cast<std::size_t>(end), 0);
+    rows.expert_rows.push_back(end);
+  }
+  return rows;
 }
 
 // How a launch deals out its tiles.

@@ -8,7 +8,7 @@
 //                                first, and loads weights while the gate is still shut.
 //   The rows were written by other blocks' bulk copies or stores, and the loads that follow belong
 //   to the async proxy: a true answer must come from a ld.acquire.gpu of what the writer released,
-//   followed by fence.proxy.async.
+//   followed by fence.proxy.async. (Variants that gather load rows through the generic proxy, too.)
 //
 // Signal, called by one thread of the block per finished tile:
 //   void done(int row_block, int n_tile)   all rows of the tile that hold any (args.slack) are
@@ -34,6 +34,7 @@ enum class ProbePoint {
 };
 
 struct NoGate {
+  __device__ bool is_open(int) const { return true; }
   __device__ bool wait(int) const { return true; }
 };
 

@@ -23,15 +23,7 @@ class Producer {
     if constexpr (requires { gate.is_open(0); }) {
       if (gate.is_open(job.row_block))
         return true;
-      RingCursor<V.stages> ahead = cursor_;
-      while (early_ < V.stages && early_ < args_.k_steps &&
-             is_free(control_.empty[ahead.slot], ahead.parity)) {
-        ptx::mbarrier_expect_tx(ptx::sem_relaxed, ptx::scope_cta, ptx::space_shared,
-                                &control_.full[ahead.slot], b_stage_bytes(V));
-        load_b(ahead.slot, early_, job);
-        ++early_;
-        ahead.advance();
-      }
+      load_weights_ahead(job);
     }
     return gate.wait(job.row_block);
   }
@@ -77,8 +69,26 @@ class Producer {
     }
   }
 
- private:
+ protected:
   static constexpr int kHalfBytes = a_stage_bytes(V) / kConsumerGroups;
+
+  // Of as many first stages as are free.
+  __device__ void load_weights_ahead(const TileJob& job) {
+    RingCursor<V.stages> ahead = cursor_;
+    while (early_ < V.stages && early_ < args_.k_steps &&
+           is_free(control_.empty[ahead.slot], ahead.parity)) {
+      start_weights(ahead.slot, early_, job);
+      ++early_;
+      ahead.advance();
+    }
+  }
+
+  // Without arriving at the stage's barrier: rows are still to come.
+  __device__ void start_weights(int slot, int k, const TileJob& job) {
+    ptx::mbarrier_expect_tx(ptx::sem_relaxed, ptx::scope_cta, ptx::space_shared,
+                            &control_.full[slot], b_stage_bytes(V));
+    load_b(slot, k, job);
+  }
 
   __device__ void load_b(int slot, int k, const TileJob& job) {
     if constexpr (V.epilogue == Epilogue::kSiluMul) {

@@ -31,6 +31,11 @@ inline constexpr std::int32_t kStop = -1;
 inline constexpr int kMaxStages = 8;
 inline constexpr int kJoinSlots = 16;  // see store_tiles in gemm_storer.cuh
 
+// Rows that a warp gathers with one instruction, eight lanes each, and the words of row_at for the rows
+// of one lane: four more than there are, so that the four lanes' words lie in different banks.
+inline constexpr int kRowsAtOnce = 4;
+inline constexpr int kRowAtPitch = kBlockRows / kRowsAtOnce + 4;
+
 struct GemmControl {
   // The ring. `full` completes when a stage's bytes have landed, `empty` when all consumer warps
   // have read it.
@@ -43,6 +48,8 @@ struct GemmControl {
   TileHeader stage_tile[kMaxStages];
   TileHeader chunk_tile[kConsumerGroups][kMaxStagedChunks];
   std::uint32_t halves_stored[kJoinSlots];
+  // Variants that gather: where the rows of the producer's tile lie (gemm_gather.cuh).
+  alignas(16) std::uint32_t row_at[kRowsAtOnce][kRowAtPitch];
 };
 static_assert(sizeof(GemmControl) <= kControlBytes);
 

@@ -37,6 +37,9 @@ struct GemmVariant {
   // Write a tile's output under the multiplication of the block's next tile that has rows in the same
   // half, and signal it only then: gates must not wait for signals of the same block.
   bool deferred = false;
+  // Each row of a tile is brought on its own, from where a table says (GroupedGemmArgs::a_rows): rows
+  // of A that several rows of D read lie in memory once.
+  bool gathers = false;
   Mainloop mainloop = Mainloop::kWgmma;
 
   friend constexpr bool operator==(const GemmVariant&, const GemmVariant&) = default;
@@ -104,27 +107,38 @@ constexpr int copy_thread(const GemmVariant& v) {
   return v.mainloop == Mainloop::kMma ? 128 : 256;
 }
 
+// Ring stages whose gathered rows are under way while the next stage's are asked for.
+inline constexpr int kGatherLag = 2;
+
 // --- the validity rule ---------------------------------------------------------------------------
 
 constexpr bool is_valid(const GemmVariant& v) {
   const bool mma = v.mainloop == Mainloop::kMma;
   return (v.block_n == 128 || (!mma && v.block_n == 256)) &&
-         (v.block_k == 64 || (mma && v.block_k == 32)) && !(mma && v.deferred) && v.stages >= 2 &&
-         v.stages <= 8 && shared_bytes(v) <= kMaxSharedBytes;
+         (v.block_k == 64 || (mma && v.block_k == 32)) && !(mma && (v.deferred || v.gathers)) &&
+         v.stages >= (v.gathers ? kGatherLag + 2 : 2) && v.stages <= 8 &&
+         shared_bytes(v) <= kMaxSharedBytes;
+}
+
+constexpr GemmVariant gathering(GemmVariant v) {
+  v.gathers = true;
+  return v;
+}
+constexpr GemmVariant by_mma(GemmVariant v) {
+  v.mainloop = Mainloop::kMma;
+  return v;
 }
 
 // --- the list ------------------------------------------------------------------------------------
 
 inline constexpr std::array kGemmVariants = {
-    GemmVariant{256, 64, 4, Epilogue::kStore},
-    GemmVariant{256, 64, 4, Epilogue::kSiluMul},
-    GemmVariant{128, 64, 6, Epilogue::kStore},
-    GemmVariant{128, 64, 6, Epilogue::kSiluMul},
-    GemmVariant{256, 64, 4, Epilogue::kStore, true},
-    GemmVariant{128, 64, 6, Epilogue::kStore, false, Mainloop::kMma},
-    GemmVariant{128, 64, 6, Epilogue::kSiluMul, false, Mainloop::kMma},
-    GemmVariant{128, 32, 4, Epilogue::kStore, false, Mainloop::kMma},
-    GemmVariant{128, 32, 5, Epilogue::kSiluMul, false, Mainloop::kMma},
+    GemmVariant{256, 64, 4, Epilogue::kStore},       GemmVariant{256, 64, 4, Epilogue::kSiluMul},
+    GemmVariant{128, 64, 6, Epilogue::kStore},       GemmVariant{128, 64, 6, Epilogue::kSiluMul},
+    GemmVariant{256, 64, 4, Epilogue::kStore, true}, gathering({256, 64, 4, Epilogue::kStore}),
+    gathering({256, 64, 4, Epilogue::kSiluMul}),     gathering({128, 64, 6, Epilogue::kStore}),
+    gathering({128, 64, 6, Epilogue::kSiluMul}),     by_mma({128, 64, 6, Epilogue::kStore}),
+    by_mma({128, 64, 6, Epilogue::kSiluMul}),        by_mma({128, 32, 4, Epilogue::kStore}),
+    by_mma({128, 32, 5, Epilogue::kSiluMul}),
 };
 
 // Those of the mma.sync mainloop come last; the kernels of each mainloop are compiled for other GPUs.
@@ -164,6 +178,8 @@ inline std::string to_string(const GemmVariant& v) {
   name += std::to_string(v.stages);
   if (v.deferred)
     name += "_d";
+  if (v.gathers)
+    name += "_gather";
   name += v.epilogue == Epilogue::kSiluMul ? "_silu_mul" : "_store";
   return name;
 }

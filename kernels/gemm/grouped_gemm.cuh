@@ -24,6 +24,7 @@
 
 #include "gemm_args.hpp"
 #include "gemm_consumer.cuh"
+#include "gemm_gather.cuh"
 #include "gemm_hooks.cuh"
 #include "gemm_producer.cuh"
 #include "gemm_smem.cuh"
@@ -37,9 +38,11 @@ inline constexpr int kGemmBarrier = 1;  // the named barrier that is taken
 
 // Registers of the wgmma form, per thread. mma.sync's are what the launch bounds leave, for all warps alike.
 inline constexpr int kGemmRegisters = 168;  // at launch: 65536 / 384, rounded down to 8
-inline constexpr int kConsumerRegisters = 232;
-inline constexpr int kCopyRegisters = 40;
-static_assert(kConsumerRegisters * 2 + kCopyRegisters <= kGemmRegisters * 3);
+// A producer that gathers needs more than one that names boxes.
+template <GemmVariant V>
+inline constexpr int kCopyRegisters = V.gathers ? 56 : 40;
+template <GemmVariant V>
+inline constexpr int kConsumerRegisters = (kGemmRegisters * 3 - kCopyRegisters<V>) / 2;
 
 // PTX ISA, "setmaxnreg": moves registers between warpgroups; all warps of a warpgroup execute it.
 template <int Registers>
@@ -63,14 +66,18 @@ __device__ inline void run_wgmma_roles(const GroupedGemmArgs& args, const GemmSm
   const int group = static_cast<int>(threadIdx.x) / 128;
   const int warp = static_cast<int>(threadIdx.x) % 128 / 32;
   if (group < kConsumerGroups) {
-    grow_registers<kConsumerRegisters>();
+    grow_registers<kConsumerRegisters<V>>();
     consume_tiles<V>(args, smem, probe, group);
     meet_block<V>();
     shrink_registers<kGemmRegisters>();
   } else {
-    shrink_registers<kCopyRegisters>();
+    shrink_registers<kCopyRegisters<V>>();
     if (warp == 0) {
-      produce_tiles<V>(args, smem, gate, probe, worker, workers);
+      if constexpr (V.gathers) {
+        gather_tiles<V>(args, smem, gate, probe, worker, workers);
+      } else {
+        produce_tiles<V>(args, smem, gate, probe, worker, workers);
+      }
     } else if (warp <= kConsumerGroups) {
       if (threadIdx.x % 32 == 0)
         store_tiles<V>(args, smem, signal, probe, warp - 1);

@@ -67,6 +67,10 @@ struct Names<LayerForm> {
   static constexpr std::array<std::string_view, 2> kList = {"fused", "serial"};
 };
 template <>
+struct Names<Dispatch> {
+  static constexpr std::array<std::string_view, 2> kList = {"scatter", "gather"};
+};
+template <>
 struct Names<PullOrder> {
   static constexpr std::array<std::string_view, 2> kList = {"by_slot", "by_token"};
 };
@@ -90,6 +94,14 @@ struct Names<Activation> {
 template <>
 struct Names<ScheduleSite> {
   static constexpr std::array<std::string_view, 3> kList = {"device", "host", "fused"};
+};
+template <>
+struct Names<LaunchOrder> {
+  static constexpr std::array<std::string_view, 2> kList = {"stream", "programmatic"};
+};
+template <>
+struct Names<TileCounter> {
+  static constexpr std::array<std::string_view, 3> kList = {"none", "kernel_2", "both"};
 };
 template <>
 struct Names<TileShape> {
@@ -231,6 +243,9 @@ Knob knob(std::string_view name, std::string_view meaning) {
 std::span<const Knob> knobs() {
   static const std::vector<Knob> kRegistry = {
       knob<&Config::form>("form", "the two fused kernels, or the serial layer: the baseline"),
+      knob<&Config::dispatch>("dispatch",
+                              "kernel 1's rows: each token is copied to its slots, or lands once, "
+                              "and the GEMM gathers its rows"),
       knob<&Config::dispatch_comm_sms>("dispatch_comm_sms",
                                        "SMs of kernel 1 that communicate; the rest compute"),
       knob<&Config::combine_comm_sms>("combine_comm_sms",
@@ -252,10 +267,17 @@ std::span<const Knob> knobs() {
           "gemm",
           "instructions of the GEMMs: wgmma where the GPU has it (sm_90), mma (mma.sync) on "
           "every other; mma_small is mma in the shared memory of sm_120"),
+      knob<&Config::tile_counter>(
+          "tile_counter",
+          "kernels that deal out their tiles by a counter; the others do it round robin"),
       knob<&Config::schedule>("schedule",
                               "who builds the schedule tables: Thrust on the device, the host, or "
                               "one kernel that is fused "
                               "with the ids exchange and the copy-in"),
+      knob<&Config::launch>("launch",
+                            "how the kernels follow each other: when the one before has ended, or "
+                            "block by block as it leaves "
+                            "the SMs (programmatic dependent launch)"),
       knob<&Config::graph>("graph", "replay the iteration as one CUDA graph per rank"),
       knob<&Config::collectives>(
           "collectives",

@@ -16,12 +16,15 @@
 namespace fusescope {
 
 enum class LayerForm { fused, serial };
+enum class Dispatch { scatter, gather };
 enum class PullOrder { by_slot, by_token };
 enum class JobOrder { by_ready, by_token };
 enum class SlotOrder { by_token, interleave_sources, rotate_from_self };
 enum class Combine { dispenser, block_per_job };
 enum class Activation { separate, fused };
 enum class ScheduleSite { device, host, fused };
+enum class LaunchOrder { stream, programmatic };
+enum class TileCounter { none, kernel_2, both };
 enum class TileShape { automatic, m128n128, m128n256 };
 enum class GemmPath { automatic, wgmma, mma, mma_small };
 enum class Collectives { automatic, nccl, peer_copies };
@@ -55,6 +58,7 @@ struct Inject {
 
 struct Config {
   LayerForm form = LayerForm::fused;
+  Dispatch dispatch = Dispatch::scatter;
   int dispatch_comm_sms = 16;  // SMs of kernel 1 that communicate; the rest compute
   int combine_comm_sms = 16;   // SMs of kernel 2 that run jobs from the start
   int tokens_per_block = 12;   // token slots in a communication block's shared memory
@@ -67,7 +71,9 @@ struct Config {
   Activation activation = Activation::separate;
   TileShape tile = TileShape::automatic;
   GemmPath gemm = GemmPath::automatic;  // gemm_path.hpp
+  TileCounter tile_counter = TileCounter::none;
   ScheduleSite schedule = ScheduleSite::device;
+  LaunchOrder launch = LaunchOrder::stream;
   bool graph = true;
   Collectives collectives =
       Collectives::automatic;  // serial layer only; NCCL takes one GPU per rank

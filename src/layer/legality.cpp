@@ -64,6 +64,23 @@ std::string all_hands_needs_dispenser(const Case& c) {
   return "";
 }
 
+std::string programmatic_launch(const Case& c) {
+  if (c.config.launch == LaunchOrder::stream) {
+    return "";
+  }
+  if (c.config.activation == Activation::separate) {
+    return "launch programmatic lets kernel 2 begin while kernel 1 runs, and activation is "
+           "separate, a "
+           "kernel between them: set activation to fused, or launch to stream";
+  }
+  if (c.config.combine == Combine::block_per_job) {
+    return "launch programmatic needs the SMs that kernel 1's blocks leave for kernel 2's blocks "
+           "alone, "
+           "and combine is block_per_job: set combine to dispenser, or launch to stream";
+  }
+  return "";
+}
+
 std::string token_slots(const Case& c) {
   const long long slots = c.config.tokens_per_block;
   if (slots < 1 || slots > kThreadsPerBlock) {
@@ -147,8 +164,8 @@ struct Rule {
 
 constexpr Rule kRules[] = {
     {true, dispatch_split}, {true, combine_split},   {true, all_hands_needs_dispenser},
-    {true, token_slots},    {true, watermark_parts}, {false, link_cap},
-    {false, injection},     {false, gemm_runs},
+    {true, token_slots},    {true, watermark_parts}, {true, programmatic_launch},
+    {false, link_cap},      {false, injection},      {false, gemm_runs},
 };
 
 }  // namespace

@@ -83,6 +83,39 @@ Fault check_slack(const ScheduleTables& tables, const Table& rows_used) {
   return {};
 }
 
+// The token of each slot's hit; of padding, the same one everywhere, the first of some rank.
+Fault check_token_of_slot(const ScheduleTables& tables, const Shape& shape) {
+  const Table& found = tables.token_of_slot;
+  if (Fault fault =
+          check_size("token_of_slot", found.size(), static_cast<std::size_t>(tables.rows()))) {
+    return fault;
+  }
+  Table expected(found.size(), -1);
+  for (std::size_t hit = 0; hit < tables.slots.size(); ++hit) {
+    expected[tables.slots[hit]] = static_cast<std::int32_t>(hit) / shape.topk;
+  }
+  std::int32_t padding = -1;
+  for (std::size_t slot = 0; slot < found.size(); ++slot) {
+    const std::int32_t token = found[slot];
+    const auto index = static_cast<long long>(slot);
+    if (expected[slot] >= 0) {
+      if (token != expected[slot]) {
+        return TableFault{"token_of_slot", index, fmt::format("{}, whose hit it is", expected[slot]),
+                          fmt::format("{}", token)};
+      }
+    } else if (token < 0 || token >= shape.tokens() || token % shape.tokens_per_rank != 0) {
+      return TableFault{"token_of_slot", index, "in padding, the first token of the rank",
+                        fmt::format("{}", token)};
+    } else if (padding >= 0 && token != padding) {
+      return TableFault{"token_of_slot", index, fmt::format("{}, as in other padding", padding),
+                        fmt::format("{}", token)};
+    } else {
+      padding = token;
+    }
+  }
+  return {};
+}
+
 // A permutation of the tokens with strictly increasing keys.
 Fault check_order(const char* name, const char* key_name, const Table& order, const Table& key) {
   if (Fault fault = check_size(name, order.size(), key.size())) {
@@ -134,6 +167,9 @@ std::optional<TableFault> check_tables(const ScheduleTables& tables, const Shape
   if (Fault fault = check_slack(tables, rows_used)) {
     return fault;
   }
+  if (Fault fault = check_token_of_slot(tables, shape)) {
+    return fault;
+  }
   Table smallest(shape.tokens());
   Table largest(shape.tokens());
   for (int token = 0; token < shape.tokens(); ++token) {
@@ -156,6 +192,7 @@ std::optional<TableFault> compare_tables(const ScheduleTables& expected,
   } kTables[] = {{"expert_rows", &ScheduleTables::expert_rows},
                  {"slots", &ScheduleTables::slots},
                  {"slack", &ScheduleTables::slack},
+                 {"token_of_slot", &ScheduleTables::token_of_slot},
                  {"pull_order", &ScheduleTables::pull_order},
                  {"job_order", &ScheduleTables::job_order}};
   for (const auto& [name, member] : kTables) {

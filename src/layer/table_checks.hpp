@@ -17,7 +17,8 @@ struct TableFault {
 std::string to_string(const TableFault& fault);
 
 // The first broken invariant, or nothing: slots are a bijection onto the non-padding rows; expert ranges
-// tile the buffer in multiples of 128; arrivals + slack = 128 for every block; each order is a permutation
+// tile the buffer in multiples of 128; arrivals + slack = 128 for every block; every slot's token is that
+// of its hit, and all padding names one token; each order is a permutation
 // sorted by its key.
 std::optional<TableFault> check_tables(const ScheduleTables& tables, const Shape& shape,
                                        const Routing& routing);

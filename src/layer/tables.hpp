@@ -11,13 +11,17 @@
 
 namespace fusescope {
 
-// The tables of one rank. Ranks differ only where `slot_order` is relative to the rank.
+// The tables of one rank. Ranks differ only in the padding of token_of_slot, and where `slot_order` is
+// relative to the rank.
 struct ScheduleTables {
   std::vector<std::int32_t> expert_rows;  // [E+1] prefix sum of padded rows
   std::vector<std::int32_t> slots;        // [R*T, K] slot of each hit
   std::vector<std::int32_t> pull_order;   // [R*T] tokens by smallest slot
   std::vector<std::int32_t> job_order;    // [R*T] tokens by largest slot
   std::vector<std::int32_t> slack;        // [row blocks] rows that no hit fills
+  // [rows] token of the hit in each slot. Padding names the rank's first own token, which is there before
+  // any other: what gathers rows by this table may read it at any time.
+  std::vector<std::int32_t> token_of_slot;
 
   int row_blocks() const { return static_cast<int>(slack.size()); }
   int rows() const { return expert_rows.empty() ? 0 : expert_rows.back(); }

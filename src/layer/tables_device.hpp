@@ -34,13 +34,14 @@ struct TableSizes {
 };
 
 // Where the tables go, as in ScheduleTables. Entries of slack beyond the real row blocks are 128,
-// of row_block_experts -1.
+// of token_of_slot as in padding, of row_block_experts -1.
 struct TablePointers {
   std::int32_t* expert_rows = nullptr;        // [E+1]
   std::int32_t* slots = nullptr;              // [R*T, K]
   std::int32_t* pull_order = nullptr;         // [R*T]
   std::int32_t* job_order = nullptr;          // [R*T]
   std::int32_t* slack = nullptr;              // [max_row_blocks]
+  std::int32_t* token_of_slot = nullptr;      // [max_rows]
   std::int32_t* row_block_experts = nullptr;  // [max_row_blocks], or null: not wanted
 };
 

@@ -73,6 +73,12 @@ ScheduleTables build_tables_golden(const Shape& shape, const Routing& routing, S
     }
   }
 
+  tables.token_of_slot.assign(static_cast<std::size_t>(tables.rows()),
+                              rank * shape.tokens_per_rank);
+  for (int hit = 0; hit < shape.hits(); ++hit) {
+    tables.token_of_slot[static_cast<std::size_t>(tables.slots[hit])] = hit / shape.topk;
+  }
+
   std::vector<std::int32_t> smallest;
   std::vector<std::int32_t> largest;
   for (int token = 0; token < shape.tokens(); ++token) {

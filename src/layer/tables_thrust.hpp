@@ -124,7 +124,10 @@ struct ScatterSlots {
   Arrays a;
   FUSESCOPE_BOTH_SIDES void operator()(std::int32_t index) const {
     const auto expert = static_cast<std::int32_t>(a.key[index]);
-    a.out.slots[a.sorted[index]] = a.out.expert_rows[expert] + index - a.first_hit[expert];
+    const std::int32_t hit = a.sorted[index];
+    const std::int32_t slot = a.out.expert_rows[expert] + index - a.first_hit[expert];
+    a.out.slots[hit] = slot;
+    a.out.token_of_slot[slot] = hit / a.sizes.topk;
   }
 };
 
@@ -196,6 +199,9 @@ struct FillRowBlocks {
       slack = filled < kRowBlock ? kRowBlock - filled : 0;
     }
     a.out.slack[block] = slack;
+    for (std::int32_t i = kRowBlock - slack; i < kRowBlock; ++i) {
+      a.out.token_of_slot[row + i] = a.rank * a.sizes.tokens_per_rank;
+    }
     if (a.out.row_block_experts != nullptr) {
       a.out.row_block_experts[block] = expert;
     }

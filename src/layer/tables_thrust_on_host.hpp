@@ -20,16 +20,18 @@ ScheduleTables build_on_host(const Policy& policy, const Shape& shape, const Rou
   tables.pull_order.resize(sizes.tokens());
   tables.job_order.resize(sizes.tokens());
   tables.slack.resize(sizes.max_row_blocks());
+  tables.token_of_slot.resize(sizes.max_rows());
 
   Arrays measured{sizes, slot_order, rank, nullptr, {}, nullptr, nullptr, nullptr, nullptr};
   std::vector<std::uint64_t> workspace(carve(measured, nullptr) / sizeof(std::uint64_t));
   const TablePointers out{tables.expert_rows.data(), tables.slots.data(), tables.pull_order.data(),
-                          tables.job_order.data(),   tables.slack.data(), nullptr};
+                          tables.job_order.data(),   tables.slack.data(), tables.token_of_slot.data(), nullptr};
   build(policy, sizes, routing.experts.data(), slot_order, rank, out, workspace.data(),
         [&](Arrays& a) {
           thrust::stable_sort_by_key(policy, a.key, a.key + sizes.hits(), a.sorted);
         });
   tables.slack.resize(tables.rows() / kRowBlock);
+  tables.token_of_slot.resize(tables.rows());
   return tables;
 }
 

@@ -87,14 +87,26 @@ struct Shape {
   }
 };
 
-// One problem with its buffers. A has `spare` row blocks more than the routing fills.
+// a[row] = from[row_at[row]], one block a row.
+inline __global__ void place_rows(const __nv_bfloat16* from, const std::int32_t* row_at,
+                                  std::int64_t k, __nv_bfloat16* a) {
+  for (std::int64_t i = threadIdx.x; i < k; i += blockDim.x)
+    a[blockIdx.x * k + i] = from[row_at[blockIdx.x] * k + i];
+}
+
+// One problem with its buffers. A has `spare` row blocks more than the routing fills. Variants that gather
+// find A's rows among fewer others, in no order.
 class Fixture {
  public:
   Fixture(Shape shape, GemmVariant variant, int spare = 2)
       : shape_(std::move(shape)),
         variant_(variant),
         capacity_(shape_.rows() + spare * kBlockRows),
+        unique_(capacity_ / 5 + 1),
         a(capacity_ * shape_.k),
+        unique_rows(unique_ * shape_.k),
+        unique_row_at(capacity_),
+        own_row_at(capacity_),
         b(shape_.experts() * shape_.n * shape_.k),
         d(capacity_ * d_cols()),
         expert_rows(shape_.experts() + 1),
@@ -109,16 +121,38 @@ class Fixture {
     next_tile.fill_bytes(0);
     static std::uint64_t seed = 1;
     reference::fill_random<<<256, 256>>>(a.get(), capacity_ * shape_.k, seed++, 1.0f);
+    reference::fill_random<<<256, 256>>>(unique_rows.get(), unique_ * shape_.k, seed++, 1.0f);
+    std::vector<std::int32_t> in_place(capacity_);
+    std::vector<std::int32_t> anywhere(capacity_);
+    for (std::int64_t row = 0; row < capacity_; ++row) {
+      in_place[row] = static_cast<std::int32_t>(row);
+      anywhere[row] = static_cast<std::int32_t>((row * 7919 + row / 3) % unique_);
+    }
+    own_row_at.upload(in_place);
+    unique_row_at.upload(anywhere);
+    if (variant_.gathers) {
+      place_rows<<<static_cast<unsigned>(capacity_), 128>>>(unique_rows.get(), unique_row_at.get(),
+                                                            shape_.k, a.get());
+    }
     reference::fill_random<<<256, 256>>>(b.get(), shape_.experts() * shape_.n * shape_.k, seed++,
                                          0.125f);
     d.fill_bytes(0xFF);  // NaN
   }
 
-  GroupedGemmArgs args() const { return args_reading(a.get()); }
+  GroupedGemmArgs args() const {
+    return variant_.gathers ? args_reading(unique_rows.get(), unique_row_at.get())
+                            : args_reading(a.get());
+  }
 
+  // Rows in slot order.
   GroupedGemmArgs args_reading(const void* rows) const {
+    return args_reading(rows, own_row_at.get());
+  }
+
+  GroupedGemmArgs args_reading(const void* rows, const std::int32_t* row_at) const {
     GroupedGemmDesc desc{capacity_, shape_.n, shape_.k, shape_.experts(),
                          rows,      b.get(),  d.get(),  expert_rows.get()};
+    desc.a_rows = row_at;
     if (!shape_.last_rows.empty())
       desc.slack = slack.get();
     return make_grouped_gemm_args(desc, variant_);
@@ -170,9 +204,13 @@ class Fixture {
   Shape shape_;
   GemmVariant variant_;
   std::int64_t capacity_;
+  std::int64_t unique_;
 
  public:
-  DeviceBuffer<__nv_bfloat16> a;
+  DeviceBuffer<__nv_bfloat16> a;  // in slot order: what the reference reads
+  DeviceBuffer<__nv_bfloat16> unique_rows;
+  DeviceBuffer<std::int32_t> unique_row_at;
+  DeviceBuffer<std::int32_t> own_row_at;
   DeviceBuffer<__nv_bfloat16> b;
   DeviceBuffer<__nv_bfloat16> d;
   DeviceBuffer<std::int32_t> expert_rows;

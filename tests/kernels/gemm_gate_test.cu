@@ -223,8 +223,10 @@ template <int I>
 using Index = std::integral_constant<int, I>;
 using Indices = ::testing::Types<Index<variant_index({256, 64, 4, Epilogue::kStore})>,
                                  Index<variant_index({128, 64, 6, Epilogue::kSiluMul})>,
-                                 Index<variant_index({.deferred = true})>, Index<kFirstMmaVariant>,
-                                 Index<kFirstMmaVariant + 3>>;
+                                 Index<variant_index({.deferred = true})>,
+                                 Index<variant_index(gathering({256, 64, 4, Epilogue::kStore}))>,
+                                 Index<variant_index(gathering({128, 64, 6, Epilogue::kSiluMul}))>,
+                                 Index<kFirstMmaVariant>, Index<kFirstMmaVariant + 3>>;
 TYPED_TEST_SUITE(GatedGemm, Indices);
 
 template <int Index, bool Ahead>

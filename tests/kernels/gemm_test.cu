@@ -72,8 +72,10 @@ TEST_P(GroupedGemm, RaggedN) {
 
 TEST_P(GroupedGemm, RaggedK) {
   SKIP_WITHOUT_DEVICE();
-  for (const std::int64_t k : {8, 56, 72, 200, 352, 704, 1000})
-    check({{2, 1}, 512, k});
+  for (const std::int64_t k : {8, 56, 72, 200, 352, 704, 1000}) {
+    if (!GetParam().gathers || k % 64 == 0)
+      check({{2, 1}, 512, k});
+  }
 }
 
 TEST_P(GroupedGemm, ModelShapes) {
@@ -82,7 +84,7 @@ TEST_P(GroupedGemm, ModelShapes) {
   check({{3, 2}, 4096, 768});
   check({{1, 2}, 7168, 2048});
   check({{2, 1}, 4096, 7168});
-  check({{1, 1, 1}, 2880, 1440});
+  check({{1, 1, 1}, 2880, GetParam().gathers ? 1472 : 1440});
 }
 
 TEST_P(GroupedGemm, InterleavedRowBlocks) {
@@ -107,7 +109,7 @@ TEST_P(GroupedGemm, HalfEmptyRowBlocks) {
   check({{1}, 512, 512, {1}});
   check({{3, 0, 1, 2, 1}, 1536, 512, {64, 0, 65, 5, 128}}, sm_count(), 2);
   check({{1, 1, 1, 1, 1, 1, 1}, 768, 64, {64, 3, 64, 128, 17, 1, 64}}, 1);  // many in a row
-  check({{1, 2, 1, 3}, 704, 352, {2, 63, 127, 33}}, 2, 2);
+  check({{1, 2, 1, 3}, 704, GetParam().gathers ? 384 : 352, {2, 63, 127, 33}}, 2, 2);
   const std::vector<int> all_half(40, 1);
   check({all_half, 1024, 128, std::vector<int>(40, 9)}, 3, 1, 2);
 }
@@ -155,6 +157,26 @@ TEST_P(GroupedGemm, BitwiseSameForAnyWorkersOrderAndRepeat) {
     ASSERT_CUDA(cudaDeviceSynchronize());
     ASSERT_EQ(want, fixture.output()) << "repeat " << repeat;
   }
+}
+
+TEST_P(GroupedGemm, GatheredRowsHaveTheSameBitsAsRowsInPlace) {
+  SKIP_WITHOUT_DEVICE();
+  if (!GetParam().gathers)
+    GTEST_SKIP() << "gathers nothing";
+  GemmVariant plain = GetParam();
+  plain.gathers = false;
+  Fixture fixture({{3, 1, 0, 4}, 1536, 1024, {128, 40, 0, 70}}, GetParam());
+  launch_grouped_gemm(fixture.args(), GetParam(), sm_count(), nullptr);
+  ASSERT_CUDA(cudaDeviceSynchronize());
+  const std::vector<std::uint16_t> gathered = fixture.output();
+  GroupedGemmDesc desc{fixture.capacity(),        fixture.shape().n,        fixture.shape().k,
+                       fixture.shape().experts(), fixture.a.get(),          fixture.b.get(),
+                       fixture.d.get(),           fixture.expert_rows.get()};
+  desc.slack = fixture.slack.get();
+  fixture.d.fill_bytes(0xFF);
+  launch_grouped_gemm(make_grouped_gemm_args(desc, plain), plain, sm_count(), nullptr);
+  ASSERT_CUDA(cudaDeviceSynchronize());
+  EXPECT_EQ(gathered, fixture.output());
 }
 
 TEST_P(GroupedGemm, ReplayedGraphFollowsTheRouting) {

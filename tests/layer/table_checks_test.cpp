@@ -115,6 +115,31 @@ TEST_F(PlantedFault, SlackThatNeverOpensTheBlock) {
   EXPECT_EQ(fault().found, std::to_string(right - 1));
 }
 
+TEST_F(PlantedFault, TokenOfSlotOfTheWrongLength) {
+  tables_.token_of_slot.pop_back();
+  EXPECT_EQ(fault().table, "token_of_slot");
+}
+
+TEST_F(PlantedFault, SlotThatNamesAnotherToken) {
+  const std::int32_t slot = tables_.slots[0];
+  tables_.token_of_slot[slot] = 7;
+  EXPECT_EQ(fault().table, "token_of_slot");
+  EXPECT_EQ(fault().index, slot);
+  EXPECT_EQ(fault().expected, "0, whose hit it is");
+  EXPECT_EQ(fault().found, "7");
+}
+
+TEST_F(PlantedFault, PaddingThatNamesNoRanksFirstToken) {
+  const auto last = static_cast<std::size_t>(tables_.rows()) - 1;
+  ASSERT_GT(tables_.slack.back(), 1);
+  for (const std::int32_t token : {-1, 1, 100, 200}) {
+    tables_.token_of_slot[last] = token;
+    EXPECT_EQ(fault().table, "token_of_slot");
+    EXPECT_EQ(fault().index, static_cast<long long>(last));
+    EXPECT_EQ(fault().found, std::to_string(token));
+  }
+}
+
 TEST_F(PlantedFault, OrdersThatAreNoPermutation) {
   for (const bool pull : {true, false}) {
     ScheduleTables good = tables_;

@@ -52,22 +52,24 @@ struct DeviceTables {
         pull_order(sizes.tokens()),
         job_order(sizes.tokens()),
         slack(sizes.max_row_blocks()),
+        token_of_slot(sizes.max_rows()),
         row_block_experts(sizes.max_row_blocks()),
         workspace(table_workspace_bytes(sizes)) {}
 
   TablePointers pointers() const {
-    return {expert_rows.get(), slots.get(), pull_order.get(),
-            job_order.get(),   slack.get(), row_block_experts.get()};
+    return {expert_rows.get(), slots.get(),         pull_order.get(),       job_order.get(),
+            slack.get(),       token_of_slot.get(), row_block_experts.get()};
   }
   ScheduleTables download() const {
     ScheduleTables tables{expert_rows.download(), slots.download(), pull_order.download(),
-                          job_order.download(), slack.download()};
+                          job_order.download(),   slack.download(), token_of_slot.download()};
     tables.slack.resize(tables.rows() / kRowBlock);
+    tables.token_of_slot.resize(tables.rows());
     return tables;
   }
 
   DeviceArray<std::int32_t> experts, expert_rows, slots, pull_order, job_order, slack,
-      row_block_experts;
+      token_of_slot, row_block_experts;
   DeviceArray<char> workspace;
 };
 

@@ -32,6 +32,14 @@ TEST(GoldenTables, ByToken) {
   EXPECT_EQ(tables.job_order, (Table{0, 1, 3, 2}));
   EXPECT_EQ(tables.row_blocks(), 3);
   EXPECT_EQ(tables.rows(), 384);
+  Table tokens(384, 0);  // padding names rank 0's first token
+  tokens[1] = 1;
+  tokens[2] = 2;
+  tokens[3] = 3;
+  tokens[129] = 1;
+  tokens[130] = 3;
+  tokens[256] = 2;
+  EXPECT_EQ(tables.token_of_slot, tokens);
   EXPECT_EQ(experts_of_row_blocks(tables), (Table{0, 1, 2}));
 }
 
@@ -49,6 +57,9 @@ TEST(GoldenTables, RotateFromSelf) {
   const ScheduleTables tables =
       build_tables_golden(worked_shape(), worked_routing(), SlotOrder::rotate_from_self, 1);
   EXPECT_EQ(tables.slots, (Table{2, 129, /**/ 130, 3, /**/ 256, 0, /**/ 1, 128}));
+  EXPECT_EQ(Table(tables.token_of_slot.begin(), tables.token_of_slot.begin() + 6),
+            (Table{2, 3, 0, 1, 2, 2}))
+      << "padding names rank 1's first token";
   EXPECT_EQ(tables.pull_order, (Table{2, 3, 0, 1}));
   EXPECT_EQ(tables.job_order, (Table{3, 0, 1, 2}));
   EXPECT_EQ(build_tables_golden(worked_shape(), worked_routing(), SlotOrder::rotate_from_self, 0),

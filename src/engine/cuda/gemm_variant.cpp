@@ -9,7 +9,8 @@ namespace fusescope::engine::cuda {
 static_assert(kLargeGemmBytes == kernels::kMaxSharedBytes);
 static_assert(kSmallGemmBytes == kernels::kSmallSharedBytes);
 
-kernels::GemmVariant gemm_variant(GemmPath path, TileShape tile, kernels::Epilogue epilogue) {
+kernels::GemmVariant gemm_variant(GemmPath path, TileShape tile, kernels::Epilogue epilogue,
+                                  bool gathers) {
   const auto mainloop =
       path == GemmPath::wgmma ? kernels::Mainloop::kWgmma : kernels::Mainloop::kMma;
   const int columns = tile == TileShape::m128n256 ? 256 : 128;
@@ -18,7 +19,7 @@ kernels::GemmVariant gemm_variant(GemmPath path, TileShape tile, kernels::Epilog
   const kernels::GemmVariant* found = nullptr;
   for (const kernels::GemmVariant& v : kernels::kGemmVariants) {
     const bool fits = v.mainloop == mainloop && v.block_n == columns && v.epilogue == epilogue &&
-                      !v.deferred && shared_bytes(v) <= most_bytes;
+                      !v.deferred && v.gathers == gathers && shared_bytes(v) <= most_bytes;
     // The deepest ring of those that fit.
     if (fits && (found == nullptr || ring_bytes(v) > ring_bytes(*found))) {
       found = &v;

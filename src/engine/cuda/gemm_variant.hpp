@@ -9,10 +9,12 @@
 namespace fusescope::engine::cuda {
 
 // `path` and `tile` chosen, and fit for each other: layer/gemm_path.hpp. Throws std::logic_error otherwise.
-kernels::GemmVariant gemm_variant(GemmPath path, TileShape tile, kernels::Epilogue epilogue);
+kernels::GemmVariant gemm_variant(GemmPath path, TileShape tile, kernels::Epilogue epilogue,
+                                  bool gathers = false);
 
-inline kernels::GemmVariant gemm_variant(const Config& config, kernels::Epilogue epilogue) {
-  return gemm_variant(config.gemm, config.tile, epilogue);
+inline kernels::GemmVariant gemm_variant(const Config& config, kernels::Epilogue epilogue,
+                                         bool gathers = false) {
+  return gemm_variant(config.gemm, config.tile, epilogue, gathers);
 }
 
 }  // namespace fusescope::engine::cuda

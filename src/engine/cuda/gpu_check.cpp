@@ -181,6 +181,9 @@ class GpuCheck {
     }
     add([](Config& c) { c.pull_order = PullOrder::by_token; });
     add([](Config& c) { c.job_order = JobOrder::by_token; });
+    add([](Config& c) {
+      c.dispatch = c.dispatch == Dispatch::gather ? Dispatch::scatter : Dispatch::gather;
+    });
     add([](Config& c) { c.dispatch_comm_sms = 0; });
     add([](Config& c) { c.dispatch_comm_sms = 24; });
     add([](Config& c) { c.combine_comm_sms = 4; });
@@ -192,6 +195,8 @@ class GpuCheck {
       add([](Config& c) { c.gemm = GemmPath::mma_small; });
     }
     add([](Config& c) { c.graph = !c.graph; });
+    add([](Config& c) { c.tile_counter = TileCounter::both; });
+    add([](Config& c) { c.launch = LaunchOrder::programmatic; });
     add([](Config& c) {
       c.combine = Combine::block_per_job;
       c.all_hands = false;

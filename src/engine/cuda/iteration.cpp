@@ -35,6 +35,7 @@ void build_on_host(void* data) {
     std::copy(tables.pull_order.begin(), tables.pull_order.end(), host.tables.pull_order);
     std::copy(tables.job_order.begin(), tables.job_order.end(), host.tables.job_order);
     std::copy(tables.slack.begin(), tables.slack.end(), host.tables.slack);
+    std::copy(tables.token_of_slot.begin(), tables.token_of_slot.end(), host.tables.token_of_slot);
   } catch (const std::exception& error) {
     host.error = error.what();  // the tables stay those of the last build
   }
@@ -208,7 +209,8 @@ void Iteration::build_schedule() const {
       const kernels::LayerArgs& a = m.args;
       build_tables_on_stream(
           lane_.main.get(), memory_.sizes(), a.shared[rank].ids, slot_order(config_), rank,
-          {a.expert_rows, a.slots, a.pull_order, a.job_order, a.slack, nullptr}, m.table_workspace);
+          {a.expert_rows, a.slots, a.pull_order, a.job_order, a.slack, a.token_of_slot, nullptr},
+          m.table_workspace);
     }
     kernels::launch_seed_counters(plan(rank).layer, lane_.main.get());
   });
@@ -228,6 +230,7 @@ void Iteration::build_schedule_on_host(int rank) const {
   copy(a.pull_order, host.tables.pull_order, 4LL * sizes.tokens(), stream);
   copy(a.job_order, host.tables.job_order, 4LL * sizes.tokens(), stream);
   copy(a.slack, host.tables.slack, 4LL * sizes.max_row_blocks(), stream);
+  copy(a.token_of_slot, host.tables.token_of_slot, 4LL * sizes.max_rows(), stream);
 }
 
 void Iteration::barrier(BarrierPoint point) const {
@@ -254,7 +257,7 @@ void Iteration::dispatch_gemm() const {
   const auto range = step("dispatch_gemm");
   each([&](int rank) {
     const RankPlan& p = plan(rank);
-    kernels::launch_dispatch_gemm(p.dispatch, p.dispatch_variant, p.dispatch_blocks,
+    kernels::launch_dispatch_gemm(apart(p.dispatch), p.dispatch_variant, p.dispatch_blocks,
                                   lane_.main.get());
   });
   mark(Kind::dispatch_gemm);
@@ -277,7 +280,7 @@ void Iteration::gemm_combine_push() const {
     // Before the branch's kernels: where all streams share one hardware queue
     // (CUDA_DEVICE_MAX_CONNECTIONS=1), what is enqueued behind the jobs begins after them, and they
     // wait for the GEMM. A graph's branches are captured, and so listed, in this order, too.
-    kernels::launch_gemm_combine_push(p.combine, p.combine_variant, p.combine_blocks,
+    kernels::launch_gemm_combine_push(apart(p.combine), p.combine_variant, p.combine_blocks,
                                       lane_.main.get());
     if (per_job) {
       kernels::launch_wait_for_residency(p.combine, lane_.branch.get());
@@ -290,7 +293,7 @@ void Iteration::gemm_combine_push() const {
 
 void Iteration::final_reduce() const {
   const auto range = step("final reduce");
-  each([&](int rank) { kernels::launch_final_reduce(plan(rank).reduce, lane_.main.get()); });
+  each([&](int rank) { kernels::launch_final_reduce(apart(plan(rank).reduce), lane_.main.get()); });
   mark(Kind::final_reduce);
 }
 
@@ -344,6 +347,16 @@ void Iteration::pace(const RankPlan& p) const {
     const double bytes = 2.0 * (a.ranks - 1) * a.tokens_per_rank * a.hidden;
     kernels::launch_pace(a.guard, bytes / config_.link_gbps, lane_.branch.get());
   }
+}
+
+// A kernel's arguments. Phases can be told apart only if none begins before the one before it has ended.
+template <class Args>
+Args Iteration::apart(const Args& given) const {
+  Args args = given;
+  if (marks_ != nullptr) {
+    args.layer.launch = kernels::LaunchOrder::stream;
+  }
+  return args;
 }
 
 void Iteration::mark(Kind kind) const {

@@ -76,6 +76,8 @@ class Iteration {
   void each(Step step) const;
   template <class Step>
   void in_parts(Step step) const;
+  template <class Args>
+  Args apart(const Args& given) const;
   const RankPlan& plan(int rank) const { return plans_[static_cast<std::size_t>(rank)]; }
 
   const LayerMemory& memory_;

@@ -74,7 +74,9 @@ void allocate_arrays(RankMemory& m, const Shape& s, const TableSizes& sizes) {
   place(m, a.pull_order, tokens);
   place(m, a.job_order, tokens);
   place(m, a.slack, sizes.max_row_blocks());
+  place(m, a.token_of_slot, sizes.max_rows());
   place(m, a.arrivals, sizes.max_row_blocks());
+  place(m, a.computed, sizes.max_row_blocks());
   place(m, a.done, sizes.max_row_blocks());
   place(m, a.gathered, rows * h);
   place(m, a.gate_up, rows * 2 * i);
@@ -88,7 +90,7 @@ void allocate_arrays(RankMemory& m, const Shape& s, const TableSizes& sizes) {
   a.input = m.own_input;
   a.own_ids = m.own_ids;
   a.own_weights = m.own_weights;
-  // Rows of this rank in `all_tokens` are its shared tokens: the serial layer gathers around them.
+  // Rows of this rank in `all_tokens` are its shared tokens: all others are brought around them.
   a.copy_in_to = a.all_tokens + a.rank * own * h;
   shared.tokens = a.copy_in_to;
   shared.partials = a.combined;
@@ -106,6 +108,7 @@ void host_tables(HostSchedule& host, const Shape& shape, const TableSizes& sizes
     layout.place(host.tables.pull_order, sizes.tokens());
     layout.place(host.tables.job_order, sizes.tokens());
     layout.place(host.tables.slack, sizes.max_row_blocks());
+    layout.place(host.tables.token_of_slot, sizes.max_rows());
   };
   lay(count);
   host.memory = kernels::allocate_host(count.used());
@@ -266,6 +269,7 @@ ScheduleTables LayerMemory::read_tables(int r) const {
   tables.pull_order = read_back(m.args.pull_order, sizes_.tokens());
   tables.job_order = read_back(m.args.job_order, sizes_.tokens());
   tables.slack = read_back(m.args.slack, sizes_.max_row_blocks());
+  tables.token_of_slot = read_back(m.args.token_of_slot, tables.rows());
   // The device's array has room for the worst case; beyond the real row blocks it says 128.
   tables.slack.resize(static_cast<std::size_t>(tables.rows() / kRowBlock));
   return tables;

@@ -23,6 +23,16 @@ Epilogue epilogue_of(Activation activation) {
   return activation == Activation::fused ? Epilogue::kSiluMul : Epilogue::kStore;
 }
 
+// The serial layer has rows in place.
+bool gathers(const Config& config) {
+  return config.form == LayerForm::fused && config.dispatch == Dispatch::gather;
+}
+
+// Of kernel 1.
+GemmVariant variant_1(const Config& config) {
+  return gemm_variant(config, epilogue_of(config.activation), gathers(config));
+}
+
 GroupedGemmDesc desc_1(const Shape& shape, std::int64_t rows) {
   GroupedGemmDesc desc;
   desc.rows_capacity = rows;
@@ -91,15 +101,19 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   const RankMemory& m = memory.rank(plan.layer.rank);
   const std::int64_t rows = memory.sizes().max_rows();
 
-  plan.dispatch_variant = gemm_variant(config, epilogue_of(config.activation));
+  plan.dispatch_variant = variant_1(config);
   GroupedGemmDesc one = desc_1(memory.shape(), rows);
-  one.a = plan.layer.gathered;
+  one.a = plan.dispatch_variant.gathers ? plan.layer.all_tokens : plan.layer.gathered;
+  one.a_rows = plan.layer.token_of_slot;
   one.b = m.gate_up_weights;
   one.d = config.activation == Activation::fused ? plan.layer.act : plan.layer.gate_up;
   one.expert_rows = plan.layer.expert_rows;
   one.slack = plan.layer.slack;
   plan.dispatch.gemm = make_grouped_gemm_args(one, plan.dispatch_variant);
   plan.dispatch.gemm.clock = &m.words->clock[0];
+  if (config.tile_counter == TileCounter::both) {
+    plan.dispatch.gemm.next_tile = &plan.layer.counters->next_tile[0];
+  }
 
   plan.combine_variant = gemm_variant(config, Epilogue::kStore);
   GroupedGemmDesc two = desc_2(memory.shape(), rows);
@@ -110,6 +124,9 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
   two.slack = plan.layer.slack;
   plan.combine.gemm = make_grouped_gemm_args(two, plan.combine_variant);
   plan.combine.gemm.clock = &m.words->clock[1];
+  if (config.tile_counter != TileCounter::none) {
+    plan.combine.gemm.next_tile = &plan.layer.counters->next_tile[1];
+  }
 }
 
 }  // namespace
@@ -143,6 +160,11 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
     plan.layer.faults = faults.lost;
   }
   plan.layer.link_row_time = link_row_time(memory.shape(), config.link_gbps);
+  const bool programmatic =
+      config.form == LayerForm::fused && config.launch == LaunchOrder::programmatic;
+  if (programmatic) {
+    plan.layer.launch = kernels::LaunchOrder::programmatic;
+  }
   plan.prologue =
       make_prologue_args(plan.layer, memory.sizes(), slot_order(config), m.table_workspace);
   plan_gemms(plan, memory, config);
@@ -170,6 +192,9 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
       config.study == Study::gates_open ? 0 : static_cast<std::uint32_t>(plan.combine.gemm.n_tiles);
   plan.combine.combine.watermark_chunks = config.watermark_chunks;
   plan.combine.combine.ring = job_ring(memory.shape(), config);
+  if (programmatic) {
+    plan.combine.open_at = static_cast<std::uint32_t>(plan.dispatch.gemm.n_tiles);
+  }
   plan.combine.compute_blocks = split ? sms - config.combine_comm_sms : sms;
   plan.combine.all_hands = config.all_hands;
   plan.combine.runs_jobs = !alone && !per_job;
@@ -220,7 +245,17 @@ std::string why_illegal_on_device(const Problem& problem, const Config& wanted,
         "{}",
         rows, shape.hidden, units, kMostUnits);
   }
-  const GemmVariant one = gemm_variant(config, epilogue_of(config.activation));
+  if (gathers(config) && config.gemm != GemmPath::wgmma) {
+    return "dispatch gather is built for the GEMMs with wgmma, and here they run with mma.sync: set "
+           "dispatch to scatter";
+  }
+  const GemmVariant one = variant_1(config);
+  if (one.gathers && shape.hidden % one.block_k != 0) {
+    return fmt::format(
+        "dispatch gather copies rows in pieces of {} columns, and H={} is no multiple of that: set "
+        "dispatch to scatter",
+        one.block_k, shape.hidden);
+  }
   const GemmVariant two = gemm_variant(config, Epilogue::kStore);
   if (std::string why = why_unsupported(desc_1(shape, rows), one); !why.empty()) {
     return "gate/up GEMM: " + why;

@@ -43,6 +43,8 @@ timeline::RecordedWork recorded_work(const TableSizes& sizes, const RankPlan& pl
   work.row_blocks = sizes.max_row_blocks();
   work.n_tiles_1 = plan.dispatch.gemm.n_tiles;
   work.n_tiles_2 = plan.combine.gemm.n_tiles;
+  work.counter_1 = plan.dispatch.gemm.next_tile != nullptr;
+  work.counter_2 = plan.combine.gemm.next_tile != nullptr;
   work.watermark_chunks = plan.combine.combine.watermark_chunks;
   work.dispatch_compute_blocks = plan.dispatch.compute_blocks;
   work.dispatch_slot_blocks = plan.dispatch.fetches_first

@@ -1,5 +1,6 @@
 // Kernel 1: AllGather + gate/up GEMM. Communication blocks, or every block before its first tile, pull tokens,
-// scatter them to their slots and count the arrivals; compute blocks wait at the gate of each tile's row block.
+// scatter them to their slots (dispatch gather: store peers' tokens once) and count the arrivals; compute blocks
+// wait at the gate of each tile's row block.
 #include <algorithm>
 
 #include "engine/sim/kernels.hpp"
@@ -50,14 +51,15 @@ bool is_routed_to(const Rank& rank, int token, int expert) {
   return false;
 }
 
-}  // namespace
+// Own tokens are where the GEMM gathers rows from: there is nothing to copy.
+bool is_in_place(const Rank& rank, int token) {
+  return rank.world.config.dispatch == Dispatch::gather &&
+         rank.world.shape.source_rank(token) == rank.id;
+}
 
-// The row crosses the block's own copy path, its source's egress, the fabric and this rank's ingress,
-// each with its own queue.
-double pull_row(Rank& rank, Server& block, int token, double now) {
+double copy_row(Rank& rank, Server& block, int source, double now) {
   World& world = rank.world;
   const Costs& costs = world.costs;
-  const int source = world.shape.source_rank(token);
   const double noise = rank.noise();
   double landed = 0;
   if (source == rank.id) {
@@ -69,7 +71,17 @@ double pull_row(Rank& rank, Server& block, int token, double now) {
     landed = std::max(landed, rank.ingress.reserve(now, costs.link_pull_row));
     landed = std::max(landed, world.fabric.reserve(now, costs.fabric_row));
   }
-  landed += world.profile.pull_latency * 1e3;
+  return landed + world.profile.pull_latency * 1e3;
+}
+
+}  // namespace
+
+// The row crosses the block's own copy path, its source's egress, the fabric and this rank's ingress,
+// each with its own queue.
+double pull_row(Rank& rank, Server& block, int token, double now) {
+  World& world = rank.world;
+  const int source = world.shape.source_rank(token);
+  double landed = is_in_place(rank, token) ? now : copy_row(rank, block, source, now);
   landed += static_cast<double>(world.injected(InjectPoint::pull));
   if (world.injects(InjectPoint::source_rank) && source == world.config.inject.rank) {
     landed += world.config.inject.delay_ns;
@@ -83,13 +95,17 @@ double pull_row(Rank& rank, Server& block, int token, double now) {
   return landed;
 }
 
-double scatter_row(Rank& rank, Server& block, int token, double now) {
+double store_row(Rank& rank, Server& block, int token, double now) {
   World& world = rank.world;
   const Costs& costs = world.costs;
-  const int topk = world.shape.topk;
-  double written = block.reserve(now, costs.store_row * topk * rank.noise());
-  written = std::max(written, rank.memory.move(now, costs.row_bytes * topk));
-  for (int k = 0; k < topk; ++k) {
+  if (is_in_place(rank, token)) {
+    return now;
+  }
+  const bool scatters = world.config.dispatch == Dispatch::scatter;
+  const int copies = scatters ? world.shape.topk : 1;
+  double written = block.reserve(now, costs.store_row * copies * rank.noise());
+  written = std::max(written, rank.memory.move(now, costs.row_bytes * copies));
+  for (int k = 0; scatters && k < copies; ++k) {
     rank.memory.touch(rank.gathered, static_cast<std::size_t>(rank.row_block(token, k)));
   }
   return written + world.profile.store_latency * 1e3 +
@@ -121,8 +137,7 @@ Task fetch_slot(Rank& rank, Fetcher fetcher, int slot, Server& copies, FillCount
     world.recorder.slice(track, Kind::pull, issued, landed,
                          {.token = token, .peer = world.shape.source_rank(token)});
 
-    co_await scheduler.until(
-        rounded(scatter_row(rank, copies, token, static_cast<double>(landed))));
+    co_await scheduler.until(rounded(store_row(rank, copies, token, static_cast<double>(landed))));
     const Time written = scheduler.now();
     world.recorder.slice(track, Kind::scatter, landed, written, {.token = token});
 

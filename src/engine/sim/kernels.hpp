@@ -37,7 +37,7 @@ Task dispatch_gemm(Rank& rank);
 // Issues one token's pull over a block's copy path; returns when its row is in shared memory [ns].
 double pull_row(Rank& rank, Server& block, int token, double now);
 // Issues one token's K stores; returns when the writes are complete [ns].
-double scatter_row(Rank& rank, Server& block, int token, double now);
+double store_row(Rank& rank, Server& block, int token, double now);
 
 // gemm_combine_push.cpp
 Task gemm_combine_push(Rank& rank);

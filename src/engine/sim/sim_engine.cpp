@@ -47,6 +47,7 @@ void stamp(timeline::Timeline& timeline, const RunRequest& request, const Profil
   meta.device = profile.name;
   meta.sms = static_cast<int>(profile.sms);
   meta.serial = request.config.form == LayerForm::serial;
+  meta.programmatic = !meta.serial && request.config.launch == LaunchOrder::programmatic;
   meta.problem = describe(*request.problem);
   meta.config = describe(request.config);
   meta.command = request.command;

@@ -22,7 +22,7 @@ enum class Point : std::uint8_t {
   // Kernel 1, a token slot of the communication role.
   pull_issued,  // [token] before the bulk load is issued; injected delays come after it
   pull_landed,  // [token] the row is in shared memory
-  scattered,    // [token] all K writes are complete
+  scattered,    // [token] all K writes are complete; dispatch gather: its one write, if any
   counted,      // [token] all K arrivals are counted
 
   // A compute block of either kernel. b is the n tile.

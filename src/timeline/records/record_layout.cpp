@@ -15,6 +15,7 @@ constexpr int kJobPoints = 5;   // of the busiest writer of a job, a pusher that
 constexpr int kReducePoints = 4;  // of a chunk, for the block's first writer
 constexpr int kLastClaim = 2;     // the claim that finds no job left
 constexpr int kJobFloor = 64;     // jobs that even the smallest share has room for
+constexpr int kUnevenTiles = 2;   // over the fair share: blocks to which a counter deals tiles
 constexpr int kUnevenAlone = 4;   // over the fair share: blocks that run jobs all the time ...
 constexpr int kUnevenJoined = 8;  // ... and those that join one by one
 
@@ -46,12 +47,15 @@ int jobs_capacity(int tokens, int groups, int uneven) {
 
 RecordLayout lay_out_records(const RecordedWork& work) {
   Planner planner;
-  planner.add(Family::dispatch_tiles, work.dispatch_compute_blocks, kTileWriters,
-              kTilePoints * share(work.row_blocks * work.n_tiles_1, work.dispatch_compute_blocks));
+  const auto tiles = [&](Family family, int blocks, int n_tiles, bool by_counter) {
+    const int fair = share(work.row_blocks * n_tiles, blocks);
+    planner.add(family, blocks, kTileWriters,
+                kTilePoints * (by_counter ? kUnevenTiles * fair : fair));
+  };
+  tiles(Family::dispatch_tiles, work.dispatch_compute_blocks, work.n_tiles_1, work.counter_1);
   planner.add(Family::dispatch_slots, work.dispatch_slot_blocks, work.slots_per_block,
               kSlotPoints * share(work.tokens, work.dispatch_slot_blocks * work.slots_per_block));
-  planner.add(Family::combine_tiles, work.combine_compute_blocks, kTileWriters,
-              kTilePoints * share(work.row_blocks * work.n_tiles_2, work.combine_compute_blocks));
+  tiles(Family::combine_tiles, work.combine_compute_blocks, work.n_tiles_2, work.counter_2);
 
   const int alone = work.combine_job_blocks * work.job_groups_per_block;
   planner.add(Family::combine_jobs, work.combine_job_blocks,

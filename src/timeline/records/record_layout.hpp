@@ -16,6 +16,8 @@ struct RecordedWork {
   int tokens = 0;      // R*T
   int row_blocks = 0;  // the most that there may be
   int n_tiles_1 = 0, n_tiles_2 = 0;
+  bool counter_1 = false,
+       counter_2 = false;  // tiles are dealt out by a counter, not in equal shares
   int watermark_chunks = 1;
   int dispatch_compute_blocks = 0;
   int dispatch_slot_blocks = 0;  // blocks that fetch tokens

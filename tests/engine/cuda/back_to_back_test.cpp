@@ -37,11 +37,12 @@ class BackToBack {
                 {.seed = 4, .deadline_ns = kTestDeadlineNs}) {}
 
   // Each feed alone, with a host that waits, against the reference: what the others must equal.
-  void prepare() {
+  void prepare(const Config& base) {
+    base_ = base;
     for (const Feed& feed : feeds_) {
       runner_.set_routing(feed.routing);
       runner_.set_input(feed.input_seed);
-      ASSERT_EQ(checked_run(runner_, Config{}), "");
+      ASSERT_EQ(checked_run(runner_, base), "");
       expected_.push_back(read_outputs(runner_));
     }
     // Feeds that gave the same outputs could not tell a stale buffer from a fresh one.
@@ -51,7 +52,7 @@ class BackToBack {
   }
 
   void expect_right(const Config& config, int iterations) {
-    SCOPED_TRACE(named(config) + " back to back, against " + named(Config{}) + " one by one");
+    SCOPED_TRACE(named(config) + " back to back, against " + named(base_) + " one by one");
     runner_.configure(config);
     runner_.run_once();  // everything is loaded before nothing waits for the host any more
     const StagedRuns staged(runner_.memory(), feeds_, iterations);
@@ -68,6 +69,7 @@ class BackToBack {
 
  private:
   Shape shape_;
+  Config base_;
   std::vector<Feed> feeds_;
   LayerRunner runner_;
   std::vector<Outputs> expected_;
@@ -88,16 +90,42 @@ std::vector<Config> other_configs() {
 
 void run(int ranks, const std::vector<Device>& devices) {
   BackToBack runs(make_shape(ranks, 65, 512, 32, 6, 64), devices);
-  ASSERT_NO_FATAL_FAILURE(runs.prepare());
+  ASSERT_NO_FATAL_FAILURE(runs.prepare(Config{}));
   runs.expect_right(Config{}, 1000);
   for (const Config& config : other_configs()) {
     runs.expect_right(config, 100);
   }
 }
 
+// Kernels that begin while the one before still runs, in every iteration.
+void run_programmatic(int ranks, const std::vector<Device>& devices) {
+  Config config;
+  config.activation = Activation::fused;
+  config.schedule = ScheduleSite::fused;
+  BackToBack runs(make_shape(ranks, 65, 512, 32, 6, 64), devices);
+  ASSERT_NO_FATAL_FAILURE(runs.prepare(config));
+  config.launch = LaunchOrder::programmatic;
+  runs.expect_right(config, 1000);
+  config.dispatch_comm_sms = 0;
+  config.combine_comm_sms = 0;
+  config.watermark_chunks = 7;
+  config.tile_counter = TileCounter::both;
+  runs.expect_right(config, 1000);
+}
+
 TEST(BackToBackIterations, OneDevice) {
   FUSESCOPE_NEED_DEVICES(devices, 1);
   run(2, devices);
+}
+
+TEST(BackToBackIterations, ProgrammaticOneDevice) {
+  FUSESCOPE_NEED_DEVICES(devices, 1);
+  run_programmatic(2, devices);
+}
+
+TEST(BackToBackIterations, ProgrammaticTwoDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 2);
+  run_programmatic(2, devices);
 }
 
 TEST(BackToBackIterations, OneRank) {

@@ -20,6 +20,7 @@ struct Fault {
   std::vector<std::string> said = {};      // what the message must contain, all of it
   std::vector<std::string> said_one = {};  // and one of these, if there are any
   bool per_job_only = false;
+  bool programmatic_only = false;
   Study study = Study::full;
   Inject inject = {};
 };
@@ -30,8 +31,11 @@ Faults lost_flag(Wait flag) {
 
 // All signals are lost by rank 0. Which wait runs out of time is certain wherever `said` names it:
 // the wait begins while nothing else waits for what it waits for, or a kernel earlier than what does.
-std::vector<Fault> faults() {
+std::vector<Fault> faults(LaunchOrder launch) {
   const std::string pull = "the row of token 5 to land (bulk copy): expected 1, seen 0";
+  const std::string gate = "to be filled (arrival counter): expected 128, seen 127";
+  // With kernel 2 beside kernel 1, its gates wait for what kernel 1's wait for.
+  const std::string next_gate = launch == LaunchOrder::programmatic ? "(computed counter)" : gate;
   const std::string watermark = "the watermark of sending rank 0";
   return {
       {.name = "ids",
@@ -52,7 +56,7 @@ std::vector<Fault> faults() {
       {.name = "pull",
        .faults = {.lost = {.lost_pull = 5}, .rank = 0},
        .said = {"rank 0 block "},
-       .said_one = {pull, "(arrival counter)"}},
+       .said_one = {pull, "(arrival counter)", next_gate}},
       {.name = "clock, gates open",
        .faults = {},
        .said = {"the end of an injected delay", "of token 5", "expected ", "seen "},
@@ -60,7 +64,18 @@ std::vector<Fault> faults() {
        .inject = {InjectPoint::token, 3 * static_cast<int>(kDeadlineNs), -1, 5}},
       {.name = "gate",
        .faults = {.lost = {.lost_arrival = 5}, .rank = 0},
-       .said = {"rank 0 block ", "to be filled (arrival counter): expected 128, seen 127"}},
+       .said = {"rank 0 block "},
+       .said_one = {gate, next_gate}},
+      {.name = "begun",
+       .faults = lost_flag(Wait::begun),
+       .said_one = {"kernel 1 to begin", watermark},
+       .programmatic_only = true},
+      // I = 128 has one tile.
+      {.name = "computed",
+       .faults = {.lost = {.lost_activations = 0}, .rank = 0},
+       .said_one = {"row block 0 of the gate/up GEMM (computed counter): expected 1, seen 0",
+                    "row block 0 of the down GEMM (done counter)", watermark},
+       .programmatic_only = true},
       // H = 512 has 2 tiles of 256 columns. The peer's final reduce waits too, perhaps first.
       {.name = "ready",
        .faults = {.lost = {.lost_tile = 0}, .rank = 0},
@@ -113,8 +128,11 @@ void run_faults(const std::vector<Device>& devices, const Config& config) {
   LayerRunner runner(problem, devices, {.seed = 6, .deadline_ns = kDeadlineNs});
   ASSERT_EQ(checked_run(runner, config), "");
   const Outputs right = read_outputs(runner);
-  for (const Fault& fault : faults()) {
+  for (const Fault& fault : faults(config.launch)) {
     if (fault.per_job_only && config.combine != Combine::block_per_job) {
+      continue;
+    }
+    if (fault.programmatic_only && config.launch != LaunchOrder::programmatic) {
       continue;
     }
     SCOPED_TRACE("lost: " + fault.name);
@@ -138,6 +156,8 @@ struct Way {
   bool fetch_first;
   Combine combine;
   ScheduleSite schedule = ScheduleSite::fused;
+  LaunchOrder launch = LaunchOrder::stream;
+  Dispatch dispatch = Dispatch::scatter;
 };
 
 constexpr Way kWays[] = {
@@ -151,14 +171,27 @@ constexpr Way kWays[] = {
     {"no_graph_fetch_first_per_job", false, true, Combine::block_per_job},
     {"graph_kernels_of_their_own", true, false, Combine::dispenser, ScheduleSite::device},
     {"no_graph_schedule_from_host", false, false, Combine::dispenser, ScheduleSite::host},
+    {"graph_programmatic", true, true, Combine::dispenser, ScheduleSite::fused,
+     LaunchOrder::programmatic},
+    {"no_graph_programmatic", false, false, Combine::dispenser, ScheduleSite::device,
+     LaunchOrder::programmatic},
+    {"graph_split_gather", true, false, Combine::dispenser, ScheduleSite::fused,
+     LaunchOrder::programmatic, Dispatch::gather},
+    {"graph_fetch_first_gather", true, true, Combine::dispenser, ScheduleSite::fused,
+     LaunchOrder::stream, Dispatch::gather},
 };
 
 Config config_of(const Way& way) {
   Config config;
   config.graph = way.graph;
+  config.dispatch = way.dispatch;
   config.dispatch_comm_sms = way.fetch_first ? 0 : 16;
   config.combine = way.combine;
   config.schedule = way.schedule;
+  config.launch = way.launch;
+  if (way.launch == LaunchOrder::programmatic) {
+    config.activation = Activation::fused;
+  }
   config.all_hands = way.combine == Combine::dispenser;
   return config;
 }
@@ -167,12 +200,12 @@ class FaultMatrix : public testing::TestWithParam<Way> {};
 
 TEST_P(FaultMatrix, OneDevice) {
   FUSESCOPE_NEED_DEVICES(devices, 1);
-  run_faults(devices, config_of(GetParam()));
+  run_faults(devices, as_built(config_of(GetParam()), devices));
 }
 
 TEST_P(FaultMatrix, TwoDevices) {
   FUSESCOPE_NEED_DEVICES(devices, 2);
-  run_faults(devices, config_of(GetParam()));
+  run_faults(devices, as_built(config_of(GetParam()), devices));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, FaultMatrix, testing::ValuesIn(kWays),

@@ -17,6 +17,17 @@ struct Variation {
 std::vector<Variation> single_knobs() {
   return {
       {"again", [](Config&) {}},
+      {"dispatch gather", [](Config& c) { c.dispatch = Dispatch::gather; }},
+      {"dispatch gather, dispatch_comm_sms 0",
+       [](Config& c) {
+         c.dispatch = Dispatch::gather;
+         c.dispatch_comm_sms = 0;
+       }},
+      {"dispatch gather, link capped",
+       [](Config& c) {
+         c.dispatch = Dispatch::gather;
+         c.link_gbps = 20;
+       }},
       {"dispatch_comm_sms 0", [](Config& c) { c.dispatch_comm_sms = 0; }},
       {"dispatch_comm_sms 1", [](Config& c) { c.dispatch_comm_sms = 1; }},
       {"dispatch_comm_sms 100", [](Config& c) { c.dispatch_comm_sms = 100; }},
@@ -41,6 +52,13 @@ std::vector<Variation> single_knobs() {
       {"schedule host", [](Config& c) { c.schedule = ScheduleSite::host; }},
       {"schedule device", [](Config& c) { c.schedule = ScheduleSite::device; }},
       {"schedule fused", [](Config& c) { c.schedule = ScheduleSite::fused; }},
+      {"tile_counter kernel_2", [](Config& c) { c.tile_counter = TileCounter::kernel_2; }},
+      {"tile_counter both", [](Config& c) { c.tile_counter = TileCounter::both; }},
+      {"launch programmatic, where it may be",
+       [](Config& c) {
+         c.launch =
+             c.activation == Activation::fused ? LaunchOrder::programmatic : LaunchOrder::stream;
+       }},
       {"no graph", [](Config& c) { c.graph = false; }},
       {"link capped", [](Config& c) { c.link_gbps = 20; }},
       {"late token",
@@ -78,6 +96,10 @@ void mix_knobs(Config& c, std::uint64_t number) {
                                  ScheduleSite::fused};
   c.schedule = kSites[static_cast<std::size_t>(below(4))];
   c.graph = below(3) != 0;
+  c.tile_counter = static_cast<TileCounter>(below(3));
+  const bool may_overlap = c.activation == Activation::fused && c.combine == Combine::dispenser;
+  c.launch = may_overlap && below(3) != 0 ? LaunchOrder::programmatic : LaunchOrder::stream;
+  c.dispatch = static_cast<Dispatch>(below(2));
 }
 
 std::vector<Variation> variations() {
@@ -110,6 +132,7 @@ void expect_same_outputs(int ranks, const std::vector<Device>& devices, const Co
   for (const Variation& variation : variations()) {
     Config config = base;
     variation.apply(config);
+    config = as_built(config, devices);
     ASSERT_EQ(why_illegal_on_device(problems.front(), config, limits_of(devices.front())), "")
         << variation.name;
     runner.configure(config);

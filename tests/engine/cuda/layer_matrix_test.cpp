@@ -30,7 +30,7 @@ Config config_of_case(int number) {
   config.dispatch_comm_sms = one_in(4) ? 0 : 1 + below(40);  // 0: fetch first
   config.combine_comm_sms = one_in(2) && config.all_hands ? 0 : 1 + below(40);
   config.tokens_per_block = 1 + below(12);
-  config.activation = one_in(4) ? Activation::fused : Activation::separate;
+  config.activation = one_in(2) ? Activation::fused : Activation::separate;
   config.tile = one_in(4) ? TileShape::m128n128 : TileShape::automatic;
   config.slot_order = static_cast<SlotOrder>(below(3));
   config.watermark_chunks = 1 + below(4);
@@ -38,11 +38,26 @@ Config config_of_case(int number) {
   constexpr std::array kSites = {ScheduleSite::host, ScheduleSite::device, ScheduleSite::fused,
                                  ScheduleSite::fused, ScheduleSite::fused};
   config.schedule = kSites[static_cast<std::size_t>(below(5))];
+  config.tile_counter = static_cast<TileCounter>(below(3));
+  if (config.activation == Activation::fused && config.combine == Combine::dispenser) {
+    config.launch = static_cast<LaunchOrder>(below(2));
+  }
+  config.dispatch = one_in(2) ? Dispatch::gather : Dispatch::scatter;
   return config;
 }
 
-void expect_right(const Problem& problem, const std::vector<Device>& devices, const Config& config,
+// Rows are gathered in pieces of 64.
+Config config_of_case(int number, const Shape& shape) {
+  Config config = config_of_case(number);
+  if (shape.hidden % 64 != 0) {
+    config.dispatch = Dispatch::scatter;
+  }
+  return config;
+}
+
+void expect_right(const Problem& problem, const std::vector<Device>& devices, const Config& wanted,
                   std::uint64_t seed) {
+  const Config config = as_built(wanted, devices);
   ASSERT_EQ(why_illegal_on_device(problem, config, limits_of(devices.front())), "");
   LayerRunner runner(problem, devices, {.seed = seed, .deadline_ns = kTestDeadlineNs});
   EXPECT_EQ(checked_run(runner, config), "") << describe(problem) << "\n" << describe(config);
@@ -76,8 +91,8 @@ std::vector<Case> cases_of(int experts, int ranks) {
 void run_experts(int experts, int ranks, const std::vector<Device>& devices) {
   for (const Case& c : cases_of(experts, ranks)) {
     const auto seed = static_cast<std::uint64_t>(c.number);
-    expect_right(make_test_problem(c.shape, c.routing, seed), devices, config_of_case(c.number),
-                 seed);
+    expect_right(make_test_problem(c.shape, c.routing, seed), devices,
+                 config_of_case(c.number, c.shape), seed);
   }
 }
 
@@ -94,7 +109,7 @@ TEST(Matrix, EveryHiddenSizeMeetsEveryKindOfCase) {
   std::map<int, Met> met;
   for (const int experts : kExperts) {
     for (const Case& c : cases_of(experts, 2)) {
-      const Config config = config_of_case(c.number);
+      const Config config = config_of_case(c.number, c.shape);
       EXPECT_EQ(
           why_illegal_on_device(make_test_problem(c.shape, c.routing, 1), config, limits_of(h200)),
           "")

@@ -22,6 +22,7 @@ enum Factor {
   kHidden,
   kIntermediate,
   kForm,
+  kDispatch,
   kDispatchSms,
   kCombineSms,
   kTokensPerBlock,
@@ -32,6 +33,8 @@ enum Factor {
   kActivation,
   kTile,
   kSchedule,
+  kTileCounter,
+  kLaunch,
   kGraph,
   kFactors
 };
@@ -69,6 +72,7 @@ std::vector<int> levels() {
   each[kTokensPerBlock] = count(kTokensPerBlockLevels);
   each[kSlotOrder] = 3;
   each[kSchedule] = 3;
+  each[kTileCounter] = 3;
   each[kChunks] = count(kChunksLevels);
   return each;
 }
@@ -85,9 +89,17 @@ bool may_be(const PairwiseCase& c) {
   if (value(c, kTopk, kTopkLevels, 1) > value(c, kExperts, kExpertsLevels, kMost)) {
     return false;
   }
+  if (c[kDispatch] == 1 && value(c, kHidden, kHiddenLevels, 64) % 64 != 0) {
+    return false;  // rows are gathered in pieces of 64
+  }
   const int tokens = value(c, kTokens, kTokensLevels, 64);
   const int chunks = value(c, kChunks, kChunksLevels, 1);
   if ((chunks == kEach ? tokens : chunks) > std::min(tokens, 64)) {
+    return false;
+  }
+  const bool programmatic = c[kLaunch] == static_cast<int>(LaunchOrder::programmatic);
+  if (programmatic &&
+      (c[kForm] == kPerJob || c[kActivation] == static_cast<int>(Activation::separate))) {
     return false;
   }
   // Without communication blocks in kernel 2 the compute blocks must lend their hands.
@@ -107,6 +119,7 @@ Config config_of(const PairwiseCase& c) {
   config.form = c[kForm] == kSerial ? LayerForm::serial : LayerForm::fused;
   config.combine = c[kForm] == kPerJob ? Combine::block_per_job : Combine::dispenser;
   config.all_hands = c[kForm] == kAllHands || c[kForm] == kSerial;
+  config.dispatch = static_cast<Dispatch>(c[kDispatch]);
   config.dispatch_comm_sms = value(c, kDispatchSms, kDispatchSmsLevels, 0);
   config.combine_comm_sms = value(c, kCombineSms, kCombineSmsLevels, 0);
   config.tokens_per_block = value(c, kTokensPerBlock, kTokensPerBlockLevels, 0);
@@ -118,6 +131,8 @@ Config config_of(const PairwiseCase& c) {
   config.activation = static_cast<Activation>(c[kActivation]);
   config.tile = static_cast<TileShape>(c[kTile]);
   config.schedule = static_cast<ScheduleSite>(c[kSchedule]);
+  config.tile_counter = static_cast<TileCounter>(c[kTileCounter]);
+  config.launch = static_cast<LaunchOrder>(c[kLaunch]);
   config.graph = c[kGraph] == 0;
   return config;
 }
@@ -157,7 +172,7 @@ class PairwiseMatrix : public testing::TestWithParam<std::size_t> {};
 void run_part(std::size_t part, const std::vector<Device>& devices) {
   const std::vector<PairwiseCase> cases = all_cases();
   for (std::size_t i = part; i < cases.size(); i += kParts) {
-    const Config config = config_of(cases[i]);
+    const Config config = as_built(config_of(cases[i]), devices);
     const Problem problem = problem_of(cases[i], i);
     ASSERT_EQ(why_illegal_on_device(problem, config, limits_of(devices.front())), "");
     LayerRunner runner(problem, devices, {.seed = i + 1, .deadline_ns = kTestDeadlineNs});

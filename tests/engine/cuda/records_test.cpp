@@ -29,7 +29,15 @@ const std::vector<RecordedCase>& recorded_cases() {
       {"schedule from the host", {"schedule=host"}},
       {"schedule by Thrust", {"schedule=device"}},
       {"schedule in the prologue", {"schedule=fused"}},
+      {"programmatic", {"schedule=fused", "activation=fused", "launch=programmatic"}},
+      {"programmatic, tiles by a counter",
+       {"activation=fused", "launch=programmatic", "tile_counter=both", "dispatch_comm_sms=0"}},
       {"an emulated link", {"link_gbps=20"}},
+      {"rows gathered", {"dispatch=gather"}},
+      {"rows gathered, no communication blocks",
+       {"dispatch=gather", "dispatch_comm_sms=0", "activation=fused"}},
+      {"rows gathered by small tiles, an emulated link",
+       {"dispatch=gather", "tile=128x128", "link_gbps=20"}},
   };
   return kCases;
 }
@@ -66,7 +74,7 @@ void expect_same_outputs_and_sound_timelines(int ranks, const std::vector<Device
   LayerRunner runner(problem, devices, {.seed = 1, .deadline_ns = kTestDeadlineNs});
   for (const RecordedCase& recorded : recorded_cases()) {
     SCOPED_TRACE(recorded.name);
-    const Config config = config_of(recorded);
+    const Config config = as_built(config_of(recorded), devices);
     ASSERT_EQ(checked_run(runner, config), "");
     const Outputs plain = read_outputs(runner);
     runner.prepare_records();

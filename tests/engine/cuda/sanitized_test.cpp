@@ -27,14 +27,29 @@ std::vector<Form> forms() {
   fused_activation.tile = TileShape::m128n128;
   fused_activation.all_hands = false;
   fused_activation.schedule = ScheduleSite::host;
+  Config programmatic;
+  programmatic.activation = Activation::fused;
+  programmatic.dispatch_comm_sms = 0;
+  programmatic.tile_counter = TileCounter::both;
+  programmatic.schedule = ScheduleSite::fused;
+  programmatic.launch = LaunchOrder::programmatic;
   Config capped;
   capped.link_gbps = 5;
   capped.schedule = ScheduleSite::device;
+  Config gather = fetch_first;
+  gather.dispatch = Dispatch::gather;
+  gather.schedule = ScheduleSite::fused;
+  Config gather_split;
+  gather_split.dispatch = Dispatch::gather;
+  gather_split.tile = TileShape::m128n128;
+  gather_split.activation = Activation::fused;
   Config serial;
   serial.form = LayerForm::serial;
   return {{"split", split},     {"fetch_first", fetch_first},
           {"per_job", per_job}, {"fused_activation", fused_activation},
-          {"capped", capped},   {"serial", serial}};
+          {"capped", capped},   {"programmatic", programmatic},
+          {"gather", gather},   {"gather_split", gather_split},
+          {"serial", serial}};
 }
 
 enum class Memory { poisoned, as_it_comes };
@@ -45,7 +60,7 @@ void poison_what_bulk_copies_write(const LayerMemory& memory) {
   for (int r = 0; r < memory.ranks(); ++r) {
     const RankMemory& m = memory.rank(r);
     const std::set<const void*> written = {m.args.gate_up, m.args.act, m.args.partial,
-                                           m.args.shared[r].staging};
+                                           m.args.all_tokens, m.args.shared[r].staging};
     const kernels::OnDevice on(m.device);
     for (const auto& array : m.arrays) {
       if (written.count(array.block.get()) > 0) {
@@ -56,7 +71,8 @@ void poison_what_bulk_copies_write(const LayerMemory& memory) {
   }
 }
 
-void run(int ranks, const std::vector<Device>& devices, const Config& config, Memory memory) {
+void run(int ranks, const std::vector<Device>& devices, const Config& wanted, Memory memory) {
+  const Config config = as_built(wanted, devices);
   const Problem problem = make_test_problem(make_shape(ranks, 33, 512, 4, 2, 64), "zipf", 5);
   LayerRunner runner(problem, devices, {.seed = 9, .deadline_ns = kTestDeadlineNs});
   runner.configure(config);

@@ -59,6 +59,22 @@ TEST_F(Knobs, MoreTokensPerBlockMoveMoreWhereSmsAreFew) {
   EXPECT_LT(wall(config), 0.95 * four);
 }
 
+// Of an own token nothing is copied, of another its row once: the same pulls over the links, and less on
+// the SMs and in memory.
+TEST_F(Knobs, GatherStoresEachPeersTokenOnce) {
+  Config gather = base_;
+  gather.dispatch = Dispatch::gather;
+  EXPECT_LT(wall(gather), wall(base_));
+  const timeline::Timeline found = timeline(gather);
+  EXPECT_LT(total_ns(found, Kind::scatter), 0.3 * total_ns(timeline(base_), Kind::scatter));
+  EXPECT_EQ(timeline::check(found), "");
+  for (const timeline::Event& event : found.events) {
+    if (event.kind == Kind::pull && event.peer == found.tracks[event.track].rank) {
+      EXPECT_EQ(event.begin_ns, event.end_ns);
+    }
+  }
+}
+
 TEST_F(Knobs, SlotOrderMovesArrivalsOnly) {
   Config interleaved = base_;
   interleaved.slot_order = SlotOrder::interleave_sources;

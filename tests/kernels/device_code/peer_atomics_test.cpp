@@ -61,6 +61,7 @@ std::map<int, std::string> own_pointers(const std::string& kernel) {
     }
     own[s.layer + static_cast<int>(offsetof(LayerArgs, arrivals))] = "arrivals";
     own[s.layer + static_cast<int>(offsetof(LayerArgs, done))] = "done";
+    own[s.layer + static_cast<int>(offsetof(LayerArgs, computed))] = "computed";
     own[s.layer + static_cast<int>(offsetof(LayerArgs, counters))] = "counters";
     own[s.layer + static_cast<int>(offsetof(LayerArgs, guard) + offsetof(Guard, claimed))] =
         "claimed";

@@ -36,6 +36,7 @@ void allocate_arrays(Rank& rank, const Shape& s) {
 
   rank.first_work_array = rank.arrays.size();
   place(rank, a.arrivals, s.row_blocks());
+  place(rank, a.computed, s.row_blocks());
   place(rank, a.done, s.row_blocks());
   place(rank, a.partial, padded * s.hidden);
   place(rank, shared.staging, static_cast<std::int64_t>(s.tokens()) * s.hidden);

@@ -1,0 +1,12 @@
+// Kernel 1 where the GEMM gathers its rows, without records and with.
+#include "kernels/dispatch_gemm_launch.cuh"
+
+namespace fusescope::kernels {
+
+DispatchGemmLauncher gathering_dispatch_gemm_launcher(int variant, bool recorded) {
+  const auto index = static_cast<std::size_t>(variant);
+  return recorded ? kDispatchGemmLaunchers<Recording, true>.at(index)
+                  : kDispatchGemmLaunchers<Silent, true>.at(index);
+}
+
+}  // namespace fusescope::kernels

@@ -1,0 +1,179 @@
+// Producer role of variants that gather: one warp fills the ring, as in gemm_producer.cuh, but brings
+// each row of A from where the table says. Its first lane asks the gate and issues the weights' bulk
+// tensor copies; all lanes together copy the rows, 16 bytes a lane, eight lanes a row.
+//
+// A stage is handed over kGatherLag stages late, when its copies have landed: they complete in the
+// order of their groups, for the lane that issued them, and name no barrier that they could arrive at
+// behind a proxy fence.
+#pragma once
+
+#include <cstdint>
+
+#include "gemm_producer.cuh"
+
+namespace fusescope::kernels {
+
+template <GemmVariant V>
+class GatheringProducer : Producer<V> {
+  using Base = Producer<V>;
+  using Base::args_, Base::smem_, Base::control_, Base::cursor_, Base::early_;
+
+ public:
+  __device__ GatheringProducer(const GroupedGemmArgs& args, GemmSmem<V> smem)
+      : Base(args, smem), lane_(static_cast<int>(threadIdx.x) % 32) {}
+
+  // All functions are called by all lanes. The answer is the same for all.
+  template <class Gate>
+  __device__ bool open(Gate& gate, const TileJob& job) {
+    int is_open = 0;
+    if constexpr (requires { gate.is_open(0); }) {
+      if (leads())
+        is_open = gate.is_open(job.row_block);
+    }
+    is_open = __shfl_sync(~0u, is_open, 0);
+    if (is_open == 0) {
+      hand_over_all();  // the consumers go on while this warp waits
+      if (leads()) {
+        this->load_weights_ahead(job);
+        is_open = gate.wait(job.row_block);
+      }
+      is_open = __shfl_sync(~0u, is_open, 0);
+    }
+    // Orders what the first lane acquired, the rows, before the other lanes' copies of them: generic
+    // loads, which need no proxy fence.
+    __syncwarp();
+    return is_open != 0;
+  }
+
+  __device__ void load(const TileJob& job) {
+    find_rows(job);
+    for (int k = 0; k < args_.k_steps; ++k) {
+      const int slot = cursor_.slot;
+      wait_free(control_.empty[slot], cursor_.parity);
+      // Before this stage's copies are issued, not behind them: the consumers wait for that one first.
+      if (handed_late_ == kGatherLag)
+        hand_over_oldest();
+      if (leads()) {
+        if (k == 0)
+          control_.stage_tile[slot] = TileHeader::of(job);
+        if (k >= early_)
+          this->start_weights(slot, k, job);
+      }
+      start_rows(slot, k, job.halves);
+      asm volatile("cp.async.commit_group;" ::: "memory");
+      ++handed_late_;
+      cursor_.advance();
+    }
+    early_ = 0;
+  }
+
+  __device__ void stop() {
+    hand_over_all();
+    if (leads())
+      Base::stop();
+  }
+
+ private:
+  __device__ bool leads() const { return lane_ == 0; }
+
+  // Where the tile's rows lie, in units of 16 bytes: row r at row_at[r % kRowsAtOnce][r / kRowsAtOnce].
+  // The lanes are done with the last tile's: their copies have been issued.
+  __device__ void find_rows(const TileJob& job) {
+    const std::int32_t* row = args_.a_rows + job.row_block * kBlockRows + lane_;
+    std::uint32_t* at = &control_.row_at[lane_ % kRowsAtOnce][lane_ / kRowsAtOnce];
+    __syncwarp();
+#pragma unroll
+    for (int first = 0; first < kBlockRows; first += 32) {
+      if (first < job.halves * kConsumerRows)
+        at[first / kRowsAtOnce] = static_cast<std::uint32_t>(row[first]) * args_.a_row_units;
+    }
+    __syncwarp();
+  }
+
+  // Starts the copies of a stage. In the 128-byte swizzle, unit u of row r lies at unit u ^ (r % 8):
+  // of the rows that a lane copies, every other one has the third bit of r set.
+  __device__ void start_rows(int slot, int k, int halves) {
+    constexpr int kRowBytes = V.block_k * 2;
+    constexpr int kUnits = kRowBytes / 16;
+    static_assert(kRowsAtOnce * kUnits == 32 && kUnits == 2 * kRowsAtOnce);
+    const int row = lane_ / kUnits;
+    const int unit = lane_ % kUnits;
+    const unsigned char* from = args_.a_base + (k * kUnits + unit) * 16;
+    asm("" : "+l"(from));  // added up once: else every copy adds the base
+    const auto even = static_cast<std::uint32_t>(__cvta_generic_to_shared(smem_.a_stage(slot))) +
+                      static_cast<std::uint32_t>(row * kRowBytes + (unit ^ row) * 16);
+    const std::uint32_t odd = even ^ (kRowsAtOnce * 16);
+    const auto* row_at = reinterpret_cast<const uint4*>(control_.row_at[row]);
+    constexpr int kPerHalf = kConsumerRows / kRowsAtOnce / 4;
+    constexpr int kStep = kRowsAtOnce * kRowBytes;
+    for (int half = 0; half < halves; ++half) {
+#pragma unroll
+      for (int i = 0; i < kPerHalf; ++i) {
+        const uint4 at = row_at[half * kPerHalf + i];
+        const std::uint32_t to = (half * kPerHalf + i) * 4 * kStep;
+        copy_unit(even + to, from + std::uint64_t{at.x} * 16);
+        copy_unit(odd + to + kStep, from + std::uint64_t{at.y} * 16);
+        copy_unit(even + to + 2 * kStep, from + std::uint64_t{at.z} * 16);
+        copy_unit(odd + to + 3 * kStep, from + std::uint64_t{at.w} * 16);
+      }
+    }
+  }
+
+  // PTX ISA, "cp.async": past L1, which is not coherent, and the neighbouring piece of the row, which
+  // the next stage reads, comes to L2 with it.
+  __device__ static void copy_unit(std::uint32_t to, const unsigned char* from) {
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from)
+                 : "memory");
+  }
+
+  __device__ void hand_over_oldest() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(kGatherLag - 1) : "memory");
+    hand_over();
+  }
+
+  __device__ void hand_over_all() {
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    while (handed_late_ > 0)
+      hand_over();
+  }
+
+  // The copies write through the generic proxy, wgmma reads through the async one: the fence in each
+  // lane, then the barrier's release by the first, order the two. It is the stage's only arrival.
+  __device__ void hand_over() {
+    ptx::fence_proxy_async(ptx::space_shared);
+    __syncwarp();
+    const int ahead = cursor_.slot - handed_late_;
+    if (leads())
+      arrive(control_.full[ahead < 0 ? ahead + V.stages : ahead]);
+    --handed_late_;
+  }
+
+  int lane_;
+  int handed_late_ = 0;  // stages before the cursor that the consumers do not have yet
+};
+
+template <GemmVariant V, class Gate, class Probe>
+__device__ inline void gather_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem, Gate& gate,
+                                    Probe& probe, int worker, int workers) {
+  const bool leader = threadIdx.x % 32 == 0;
+  GatheringProducer<V> producer(args, smem);
+  Schedule schedule(args, workers);
+  TileJob job{};
+
+  for (int tile = worker; schedule.find(tile, job);) {
+    if (leader)
+      probe.record(ProbePoint::kGateBegin, job.row_block, job.n_tile);
+    const bool open = producer.open(gate, job);
+    if (leader)
+      probe.record(ProbePoint::kGateEnd, job.row_block, job.n_tile);
+    if (!open)
+      break;
+    producer.load(job);
+    const int next = leader ? schedule.after(tile) : 0;
+    tile = __shfl_sync(~0u, next, 0);
+  }
+  producer.stop();
+  __syncwarp();
+}
+
+}  // namespace fusescope::kernels
