@@ -81,6 +81,7 @@ class MmaConsumer {
       multiply_pairs<Halves, 0>(acc, f, here, kSteps - 1, next);
       if (!ready)
         wait_phase(control_.full[cursor_.slot], cursor_.parity);
+      __syncwarp();  // lanes may have seen the barrier apart; what follows is the warp's
       multiply_pairs<Halves, 2>(acc, f, here, kSteps - 1, next);
       release(slot);
     }

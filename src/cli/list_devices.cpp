@@ -74,6 +74,11 @@ void print_gpu(const Gpu& gpu) {
                 clock_text(gpu.sm_clock_mhz).c_str(), clock_text(gpu.memory_clock_mhz).c_str(),
                 gpu.compute_capability.c_str());
   }
+  for (const engine::KernelTarget& target : engine::kKernelTargets) {
+    if (gpu.compute_capability == target.compute_capability) {
+      std::printf("   GEMMs by %s (knob gemm; auto is the first)\n", target.gemm);
+    }
+  }
   if (!gpu.lacks.empty()) {
     std::printf("   not usable: %s\n", wrapped(gpu.lacks, 15).c_str());
   }

@@ -36,6 +36,7 @@ Json measured(const engine::RunResult& result) {
   }
   const Spread wall = wall_spread(result);
   return {{"gpus", result.gpus},
+          {"gemm", result.gemm},
           {"collectives", result.collectives},
           {"relative_error", result.relative_error},
           {"wall_us_10_to_90_percent", {wall.low, wall.high}},

@@ -30,6 +30,13 @@ int tile_columns(const Config& chosen) {
   return chosen.tile == TileShape::m128n256 ? 256 : 128;
 }
 
+std::string describe_gemm(const Config& chosen) {
+  const char* const by = chosen.gemm == GemmPath::wgmma ? "wgmma"
+                         : chosen.gemm == GemmPath::mma ? "mma.sync"
+                                                        : "mma.sync in 99 KiB of shared memory";
+  return fmt::format("{}, tiles of 128x{}", by, tile_columns(chosen));
+}
+
 std::string why_no_gemm(const Config& config, const DeviceLimits& device) {
   const Config chosen = with_gemm_chosen(config, device);
   const bool wgmma = chosen.gemm == GemmPath::wgmma;

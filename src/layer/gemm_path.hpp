@@ -16,8 +16,9 @@ inline constexpr int kSmallGemmBytes = 99 * 1024;
 // mma_small.
 Config with_gemm_chosen(Config config, const DeviceLimits& device);
 
-// Of such a config: columns of its tile.
+// Of such a config: columns of its tile; and both in words, "wgmma, tiles of 128x256".
 int tile_columns(const Config& chosen);
+std::string describe_gemm(const Config& chosen);
 
 // "" if the device can run the config's GEMMs, else why not.
 std::string why_no_gemm(const Config& config, const DeviceLimits& device);

@@ -42,6 +42,12 @@ TEST(GemmPaths, ForcedOnADeviceThatHasBoth) {
   EXPECT_EQ(with_gemm_chosen(with(GemmPath::wgmma), told).gemm, GemmPath::wgmma);
 }
 
+TEST(GemmPaths, AreSaidInWords) {
+  EXPECT_EQ(describe_gemm(with_gemm_chosen({}, kHopper)), "wgmma, tiles of 128x256");
+  EXPECT_EQ(describe_gemm(with_gemm_chosen({}, kWorkstation)),
+            "mma.sync in 99 KiB of shared memory, tiles of 128x128");
+}
+
 TEST(GemmPaths, EveryDeviceRunsItsOwnChoice) {
   for (const DeviceLimits& device : {kHopper, kDatacentre, kWorkstation}) {
     EXPECT_EQ(why_no_gemm({}, device), "");

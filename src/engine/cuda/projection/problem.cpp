@@ -259,11 +259,11 @@ std::string why_illegal(const Shape& shape, const Config& wanted, const DeviceLi
                        config.watermark_chunks, kernels::kMaxWatermarkChunks);
   }
   const int rows = rows_of_push(shape, config);
-  const long long wanted = kernels::push_bytes(config.pushers, rows, shape.hidden);
-  if (wanted > kernels::bytes_for_pushes(variant)) {
+  const long long bytes = kernels::push_bytes(config.pushers, rows, shape.hidden);
+  if (bytes > kernels::bytes_for_pushes(variant)) {
     return fmt::format(
         "{} pushers of {} rows need {} bytes of shared memory at H={}, and the GEMM leaves {}",
-        config.pushers, rows, wanted, shape.hidden, kernels::bytes_for_pushes(variant));
+        config.pushers, rows, bytes, shape.hidden, kernels::bytes_for_pushes(variant));
   }
   return "";
 }
