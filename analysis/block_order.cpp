@@ -32,9 +32,8 @@ EventId BlockOrder::last_begun_before(std::uint32_t track, std::int64_t at_ns) c
 
 EventId BlockOrder::last_end_before(const std::vector<EventId>& ends, std::int64_t at_ns) const {
   const auto after =
-      std::upper_bound(ends.begin(), ends.end(), at_ns, [this](std::int64_t at, EventId end) {
-        return at < event(end).end_ns;
-      });
+      std::upper_bound(ends.begin(), ends.end(), at_ns,
+                       [this](std::int64_t at, EventId end) { return at < event(end).end_ns; });
   return after == ends.begin() ? kNone : *(after - 1);
 }
 
@@ -48,8 +47,8 @@ EventId BlockOrder::left_the_sm(EventId id) {
   if (track.stage != Stage::gemm_combine_push && track.stage != Stage::final_reduce) {
     return kNone;
   }
-  const Stage before = track.stage == Stage::final_reduce ? Stage::gemm_combine_push
-                                                          : Stage::dispatch_gemm;
+  const Stage before =
+      track.stage == Stage::final_reduce ? Stage::gemm_combine_push : Stage::dispatch_gemm;
   return last_end_before(block_ends(track.rank, before), event(id).begin_ns);
 }
 

@@ -224,8 +224,7 @@ std::string check_inside_kernels(const Dependencies& dependencies) {
     const std::int64_t from_ns = overlaps ? timeline.events[before].begin_ns : kernel.begin_ns;
     for (auto id = range.first; id < range.last; ++id) {
       const Event& event = timeline.events[id];
-      if (event.begin_ns + tolerance < from_ns ||
-          event.end_ns > kernel.end_ns + tolerance) {
+      if (event.begin_ns + tolerance < from_ns || event.end_ns > kernel.end_ns + tolerance) {
         return where(timeline, event) + " lies outside its " + std::string(name(kind)) +
                " phase from " + std::to_string(kernel.begin_ns) + " to " +
                std::to_string(kernel.end_ns) + " ns";

@@ -63,10 +63,10 @@ enum class Kind : std::uint8_t {
   arrive,   // [token] counting the K arrivals; end = all counted
 
   // Compute blocks. Kernel 1 waits at gates for tokens; both kernels compute and store tiles.
-  gate_wait,  // [row_block, index: n tile] begin = first poll, end = open
+  gate_wait,        // [row_block, index: n tile] begin = first poll, end = open
   activation_wait,  // [row_block, index: n tile] kernel 2, programmatic: until kernel 1 has the row block
-  mainloop,   // [row_block, index: n tile]
-  epilogue,   // [row_block, index: n tile] kernel 2: end = done counter raised
+  mainloop,         // [row_block, index: n tile]
+  epilogue,         // [row_block, index: n tile] kernel 2: end = done counter raised
 
   // Kernel 2, any block that runs jobs.
   claim,       // [token, index: position in job order] taking the job from the dispenser
