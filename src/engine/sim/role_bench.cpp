@@ -19,7 +19,7 @@ Task dispatch_in_step(Rank& rank, int block) {
   Server copies;
   for (int first = block * lanes; first < tokens; first += world.config.dispatch_comm_sms * lanes) {
     const int last = std::min(first + lanes, tokens);
-    for (const auto move_row : {pull_row, scatter_row}) {
+    for (const auto move_row : {pull_row, store_row}) {
       const double now = static_cast<double>(scheduler.now());
       double done = now;
       for (int place = first; place < last; ++place) {

@@ -1,5 +1,6 @@
 // Phases of a rank's stream: in order, one slice each, with launch gaps between them.
 #include "engine/sim/kernels.hpp"
+#include "timeline/dependencies.hpp"
 
 namespace fusescope::engine::sim {
 
