@@ -87,7 +87,7 @@ Config random_config(std::mt19937_64& random) {
   config.all_hands = config.combine == Combine::dispenser && coin();
   config.watermark_chunks = pick(random, 1, 3);
   config.activation = coin() ? Activation::separate : Activation::fused;
-  config.tile = coin() ? TileShape::m128n256 : TileShape::m128n128;
+  config.tile = coin() ? TileShape::automatic : TileShape::m128n128;
   config.graph = coin();
   config.tile_counter = static_cast<TileCounter>(pick(random, 0, 2));
   config.launch = coin() ? LaunchOrder::programmatic : LaunchOrder::stream;

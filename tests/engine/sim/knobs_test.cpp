@@ -133,11 +133,26 @@ TEST_F(Knobs, FusedActivationSavesItsPhase) {
   EXPECT_LT(wall(config), wall(base_));
 }
 
+// The seed's machine has no wgmma, and 99 KiB of shared memory: its tiles are those of the kernels that run
+// there.
+TEST_F(Knobs, TheTileIsTheWidestThatTheProfilesDeviceRuns) {
+  const int columns = 2 * problem_.shape.intermediate;
+  EXPECT_EQ(timeline(base_).wiring.n_tiles_1, columns / 128);
+  EXPECT_EQ(timeline_of(problem_, base_, load_profile("h200-nvlink")).wiring.n_tiles_1,
+            columns / 256);
+  Config forced = base_;
+  forced.gemm = GemmPath::mma;
+  EXPECT_EQ(wall(forced), wall(base_));
+  EXPECT_EQ(timeline_of(problem_, forced, load_profile("h200-nvlink")).wiring.n_tiles_1,
+            columns / 128);
+}
+
 TEST_F(Knobs, NarrowTilesAreTwiceAsMany) {
+  const Profile h200 = load_profile("h200-nvlink");
   Config config = base_;
   config.tile = TileShape::m128n128;
-  const timeline::Timeline narrow = timeline(config);
-  const timeline::Timeline wide = timeline(base_);
+  const timeline::Timeline narrow = timeline_of(problem_, config, h200);
+  const timeline::Timeline wide = timeline_of(problem_, base_, h200);
   EXPECT_EQ(narrow.wiring.n_tiles_1, 2 * wide.wiring.n_tiles_1);
   EXPECT_EQ(count_of(narrow, Kind::mainloop), 2 * count_of(wide, Kind::mainloop));
 }
