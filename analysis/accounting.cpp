@@ -4,6 +4,7 @@
 #include "analysis/accounting.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -44,6 +45,8 @@ Use use_of(Kind kind) {
       return Use::reduce;
     case Kind::gate_wait:
       return Use::gate_wait;
+    case Kind::activation_wait:
+      return Use::idle;
     case Kind::ready_wait:
       return Use::ready_wait;
     case Kind::reduce_wait:
@@ -60,6 +63,7 @@ struct Window {
 };
 
 using ByUse = std::array<std::int64_t, kUses>;
+using ByRole = std::array<ByUse, timeline::kRoles>;
 
 std::int64_t& at(ByUse& by_use, Use use) {
   return by_use[static_cast<std::size_t>(use)];
@@ -72,9 +76,9 @@ struct Block {
   std::vector<std::uint32_t> tracks;
 };
 
-// What runs on one SM during a kernel.
+// What runs on one SM during a kernel, or during several that overlap.
 struct Sm {
-  Role role = Role::stream;
+  Role role = Role::stream;  // of its first block: whose the idle time is
   std::int64_t free_from = 0;
   std::vector<std::uint32_t> tracks;
 };
@@ -130,43 +134,52 @@ std::vector<Sm> place(std::vector<Block> blocks, std::size_t sms) {
   return placed;
 }
 
-// Splits a window of one SM by what its tracks do.
+// Splits a window of one SM by what its tracks do, and by whose blocks do it.
 class Merge {
  public:
   explicit Merge(const Dependencies& dependencies) : dependencies_(dependencies) {}
 
-  ByUse split(const Sm& sm, const Window& window) {
+  ByRole split(const Sm& sm, const Window& window) {
     edges_.clear();
     for (const std::uint32_t track : sm.tracks) {
       const Dependencies::Range range = dependencies_.events_of_track(track);
+      const Role role = dependencies_.timeline().tracks[track].role;
       for (std::uint32_t id = range.first; id < range.last; ++id) {
         const Event& event = dependencies_.event(id);
         const std::int64_t begin = std::max(event.begin_ns, window.begin_ns);
         const std::int64_t end = std::min(event.end_ns, window.end_ns);
         if (begin < end) {
-          edges_.push_back({begin, use_of(event.kind), 1});
-          edges_.push_back({end, use_of(event.kind), -1});
+          edges_.push_back({begin, use_of(event.kind), role, 1});
+          edges_.push_back({end, use_of(event.kind), role, -1});
         }
       }
     }
     std::sort(edges_.begin(), edges_.end(),
               [](const Edge& a, const Edge& b) { return a.at_ns < b.at_ns; });
-    ByUse by_use{};
+    ByRole by_role{};
     std::array<int, kUses> running{};
+    std::array<Role, kUses> whose;  // of each use the role that began it last
+    whose.fill(sm.role);
     std::int64_t now = window.begin_ns;
     for (const Edge& edge : edges_) {
-      at(by_use, strongest(running)) += edge.at_ns - now;
+      const auto use = static_cast<std::size_t>(strongest(running));
+      by_role[static_cast<std::size_t>(whose[use])][use] += edge.at_ns - now;
       now = edge.at_ns;
-      running[static_cast<std::size_t>(edge.use)] += edge.change;
+      const auto changed = static_cast<std::size_t>(edge.use);
+      running[changed] += edge.change;
+      if (edge.change > 0 && edge.use != Use::idle) {
+        whose[changed] = edge.role;
+      }
     }
-    at(by_use, Use::idle) += window.end_ns - now;
-    return by_use;
+    at(by_role[static_cast<std::size_t>(sm.role)], Use::idle) += window.end_ns - now;
+    return by_role;
   }
 
  private:
   struct Edge {
     std::int64_t at_ns;
     Use use;
+    Role role;
     int change;
   };
 
@@ -194,7 +207,19 @@ class RankArea {
 
   RankAccounting account() {
     std::int64_t now = timeline_.begin_ns;
-    for (const Event& phase : phases()) {
+    const std::vector<Event> all = phases();
+    for (const Event& phase : all) {
+      if (timeline_.meta.programmatic && phase.kind == Kind::dispatch_gemm) {
+        // Everything from here on is one kernel after the other on SMs that the one before leaves.
+        const Window window{std::max(phase.begin_ns, now),
+                            std::min(all.back().end_ns, timeline_.end_ns)};
+        if (window.length() > 0) {
+          give(Role::stream, Use::idle, timeline_.meta.sms * (window.begin_ns - now));
+          add_overlapping_kernels(window);
+          now = window.end_ns;
+        }
+        break;
+      }
       const Window window{std::max(phase.begin_ns, now), std::min(phase.end_ns, timeline_.end_ns)};
       if (window.length() <= 0) {
         continue;
@@ -238,6 +263,16 @@ class RankArea {
     give(Role::stream, use_of(phase.kind), timeline_.meta.sms * window.length());
   }
 
+  void add_overlapping_kernels(const Window& window) {
+    std::vector<Block> blocks;
+    for (const Stage stage :
+         {Stage::dispatch_gemm, Stage::gemm_combine_push, Stage::final_reduce}) {
+      std::vector<Block> more = blocks_of(dependencies_, result_.rank, stage, tracks_);
+      std::move(more.begin(), more.end(), std::back_inserter(blocks));
+    }
+    add_kernel(std::move(blocks), window);
+  }
+
   void add_kernel(std::vector<Block> blocks, const Window& window) {
     const auto sms = static_cast<std::size_t>(std::max(timeline_.meta.sms, 0));
     if (sms == 0) {
@@ -245,9 +280,12 @@ class RankArea {
     }
     const std::vector<Sm> placed = place(std::move(blocks), sms);
     for (const Sm& sm : placed) {
-      const ByUse by_use = merge_.split(sm, window);
-      for (int use = 0; use < kUses; ++use) {
-        give(sm.role, static_cast<Use>(use), by_use[static_cast<std::size_t>(use)]);
+      const ByRole by_role = merge_.split(sm, window);
+      for (int role = 0; role < timeline::kRoles; ++role) {
+        for (int use = 0; use < kUses; ++use) {
+          give(static_cast<Role>(role), static_cast<Use>(use),
+               by_role[static_cast<std::size_t>(role)][static_cast<std::size_t>(use)]);
+        }
       }
     }
     give(Role::stream, Use::idle, static_cast<std::int64_t>(sms - placed.size()) * window.length());

@@ -19,11 +19,12 @@ enum class Use : std::uint8_t {
                   // reduce-scatter
   combine,        // claim, sum, push, elect, watermark; the serial layer's combine
   reduce,
-  gate_wait,
+  gate_wait,  // for tokens; with kernel 2 beside kernel 1, for activations, too
   ready_wait,
   watermark_wait,
   other_phase,  // stream phases that are not split by block (ids, schedule, barrier, copy-in, ...)
-  idle,         // an SM without a block, or a block between two slices
+  idle,         // an SM without a block, a block between two slices, or one of kernel 2 that has to
+                // wait for kernel 1's last tiles, as in stream order all of them do
 };
 inline constexpr int kUses = static_cast<int>(Use::idle) + 1;
 std::string_view name(Use use);  // "gate wait"
@@ -70,8 +71,9 @@ struct Accounting {
 // blocks are put on the SM that was free longest, and blocks beyond the SM count share one. What
 // shares an SM, lanes of a block included, is merged: work wins over waiting, waiting over idle;
 // between two kinds of work (or two waits) the one that comes first in Use. Any other phase has all
-// SMs; a gap is idle. Events are clipped to their kernel's phase and phases to the wall, so that
-// the sum is exact on any timeline, whatever its clocks.
+// SMs; a gap is idle. The kernels of a programmatic timeline overlap, and count as one: a block of the
+// later one is put on an SM that a block of the earlier one has left. Events are clipped to their
+// kernel's phase and phases to the wall, so that the sum is exact on any timeline, whatever its clocks.
 Accounting account(const timeline::Dependencies& dependencies);
 Accounting account(const timeline::Timeline& timeline);
 

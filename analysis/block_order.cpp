@@ -30,13 +30,26 @@ EventId BlockOrder::last_begun_before(std::uint32_t track, std::int64_t at_ns) c
   return after == begin + range.first ? kNone : static_cast<EventId>(after - begin - 1);
 }
 
+EventId BlockOrder::last_end_before(const std::vector<EventId>& ends, std::int64_t at_ns) const {
+  const auto after =
+      std::upper_bound(ends.begin(), ends.end(), at_ns,
+                       [this](std::int64_t at, EventId end) { return at < event(end).end_ns; });
+  return after == ends.begin() ? kNone : *(after - 1);
+}
+
 EventId BlockOrder::freed_the_sm(EventId id) {
   const Track& track = dependencies_.track_of(id);
-  const std::vector<EventId>& ends = block_ends(track.rank, track.stage);
-  const auto after = std::upper_bound(
-      ends.begin(), ends.end(), event(id).begin_ns,
-      [this](std::int64_t at_ns, EventId end) { return at_ns < event(end).end_ns; });
-  return after == ends.begin() ? kNone : *(after - 1);
+  return last_end_before(block_ends(track.rank, track.stage), event(id).begin_ns);
+}
+
+EventId BlockOrder::left_the_sm(EventId id) {
+  const Track& track = dependencies_.track_of(id);
+  if (track.stage != Stage::gemm_combine_push && track.stage != Stage::final_reduce) {
+    return kNone;
+  }
+  const Stage before =
+      track.stage == Stage::final_reduce ? Stage::gemm_combine_push : Stage::dispatch_gemm;
+  return last_end_before(block_ends(track.rank, before), event(id).begin_ns);
 }
 
 const std::vector<EventId>& BlockOrder::block_ends(int rank, Stage stage) {

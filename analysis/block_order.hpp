@@ -24,7 +24,11 @@ class BlockOrder {
   // freed the SM that a short-lived block then took.
   EventId freed_the_sm(EventId id);
 
+  // The same of the kernel before, for an event of one that takes its SMs one by one.
+  EventId left_the_sm(EventId id);
+
  private:
+  EventId last_end_before(const std::vector<EventId>& ends, std::int64_t at_ns) const;
   const timeline::Event& event(EventId id) const { return dependencies_.event(id); }
   const std::vector<EventId>& block_ends(int rank, timeline::Stage stage);
 

@@ -28,7 +28,8 @@ bool is_collective(Kind kind) {
 }
 
 bool is_wait(Kind kind) {
-  return kind == Kind::gate_wait || kind == Kind::ready_wait || kind == Kind::reduce_wait;
+  return kind == Kind::gate_wait || kind == Kind::activation_wait || kind == Kind::ready_wait ||
+         kind == Kind::reduce_wait;
 }
 
 bool is_dispatch(Step step) {
@@ -170,6 +171,12 @@ class Walk {
 
   Goal before_on_track(EventId id) {
     EventId previous = dependencies_.previous_on_track(id);
+    if (previous == kNone && timeline_.meta.programmatic) {
+      if (const EventId left = order_.left_the_sm(id); left != kNone && !visited_[left]) {
+        add(event(left).end_ns, Step::launch_gap, kNone, false, rank_of(id));
+        return {left, false};
+      }
+    }
     if (previous == kNone) {
       previous = order_.freed_the_sm(id);
     }

@@ -118,6 +118,8 @@ PathRules::Pieces PathRules::classify(Dependencies::EventId id, std::int64_t beg
     case Kind::gate_wait:
       return gap ? whole(gemm)
                  : split(head_end(track.rank), Step::dispatch_head, Step::dispatch_bandwidth);
+    case Kind::activation_wait:  // what is left of it after kernel 1's last tile
+      return whole(Step::launch_gap);
     case Kind::mainloop:
     case Kind::epilogue:
       return whole(gemm);

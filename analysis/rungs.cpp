@@ -8,6 +8,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "layer/gemm_path.hpp"
 #include "layer/tables.hpp"
 
 namespace fusescope::analysis {
@@ -124,10 +125,12 @@ int KernelWaves::waves_split() const {
   return waves(tiles, sms_split);
 }
 
-std::vector<KernelWaves> kernel_waves(const Problem& problem, const Config& config, int sms) {
+std::vector<KernelWaves> kernel_waves(const Problem& problem, const Config& config,
+                                      const DeviceLimits& device) {
   const Shape& shape = problem.shape;
   const ScheduleTables tables = build_tables_golden(shape, problem.routing, SlotOrder::by_token, 0);
-  const int tile_n = config.tile == TileShape::m128n256 ? 256 : 128;
+  const int tile_n = tile_columns(with_gemm_chosen(config, device));
+  const int sms = device.sms;
   const auto tiles = [&](int n) {
     return static_cast<long long>(tables.row_blocks()) * ((n + tile_n - 1) / tile_n);
   };

@@ -43,8 +43,9 @@ struct KernelWaves {
   int waves_split() const;
 };
 
-// The kernels of a rank; `sms` of a device.
-std::vector<KernelWaves> kernel_waves(const Problem& problem, const Config& config, int sms);
+// The kernels of a rank.
+std::vector<KernelWaves> kernel_waves(const Problem& problem, const Config& config,
+                                      const DeviceLimits& device);
 
 // Of one rung. By round; rounds are what the bootstrap draws, since samples of one round share its clocks.
 using RungWalls = std::vector<std::vector<double>>;

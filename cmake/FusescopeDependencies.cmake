@@ -70,13 +70,28 @@ if(FUSESCOPE_CUDA)
   endif()
 endif()
 if(FUSESCOPE_HAVE_CUDA)
-  message(STATUS "fusescope: cuda engine: yes (CUDA ${CUDAToolkit_VERSION}, sm_90a)")
-  add_library(fusescope_cuda_options INTERFACE)
-  target_link_libraries(fusescope_cuda_options INTERFACE fusescope_options)
+  message(STATUS "fusescope: cuda engine: yes (CUDA ${CUDAToolkit_VERSION}, sm_90a; without wgmma sm_90, sm_100, sm_120)")
+  # Three kinds of device code, and what each is compiled for:
+  #   fusescope_cuda_options   with wgmma and setmaxnreg: sm_90a alone. Tests and benchmarks too.
+  #   fusescope_cuda_mma       the GEMM without them: sm_90, sm_100 and sm_120. No line tables: for three
+  #                            GPUs they would outweigh the rest of a program.
+  #   fusescope_cuda_portable  neither: sm_90, and PTX that the driver of a later GPU compiles
+  add_library(fusescope_cuda_flags INTERFACE)
+  target_link_libraries(fusescope_cuda_flags INTERFACE fusescope_options)
+  target_compile_options(fusescope_cuda_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xptxas=-warn-spills
+      -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror>)
+  set(FUSESCOPE_PORTABLE_CODE "-gencode=arch=compute_90,code=[sm_90,compute_90]")
+  foreach(kind options mma portable)
+    add_library(fusescope_cuda_${kind} INTERFACE)
+    target_link_libraries(fusescope_cuda_${kind} INTERFACE fusescope_cuda_flags)
+  endforeach()
   target_compile_options(fusescope_cuda_options INTERFACE
-    $<$<COMPILE_LANGUAGE:CUDA>:-gencode=arch=compute_90a,code=sm_90a
-      --expt-relaxed-constexpr -lineinfo -Xptxas=-warn-spills -Werror=all-warnings
-      -Xcompiler=-Wall,-Wextra,-Werror>)
+    $<$<COMPILE_LANGUAGE:CUDA>:-gencode=arch=compute_90a,code=sm_90a -lineinfo>)
+  target_compile_options(fusescope_cuda_mma INTERFACE
+    "$<$<COMPILE_LANGUAGE:CUDA>:-gencode=arch=compute_90,code=sm_90;-gencode=arch=compute_100,code=sm_100;-gencode=arch=compute_120,code=sm_120>")
+  target_compile_options(fusescope_cuda_portable INTERFACE
+    "$<$<COMPILE_LANGUAGE:CUDA>:${FUSESCOPE_PORTABLE_CODE};-lineinfo>")
 else()
   message(STATUS "fusescope: cuda engine: no (${FUSESCOPE_WHY_NO_CUDA}); everything else builds, `auto` is the simulator")
 endif()

@@ -20,8 +20,8 @@
 
 namespace fusescope::kernels {
 
-inline constexpr int kJobThreads = 128;
 inline constexpr int kSummingWarps = 2;
+inline constexpr unsigned kFirstJobBarrier = 3;  // named barriers, one per warpgroup
 
 // One warpgroup's way through the jobs. Every thread of the warpgroup makes one, and calls the same
 // method. A record is the first thread's of the front, of the summing warps, or the pusher's, each with a

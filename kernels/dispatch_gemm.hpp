@@ -21,7 +21,7 @@ struct DispatchGemmArgs {
   GroupedGemmArgs gemm;
   LayerArgs layer;
   std::int32_t compute_blocks = 0;
-  std::int32_t tokens_per_block = 0;
+  std::int32_t tokens_per_block = 0;   // at most a block's threads
   bool fetches_first = false;          // compute blocks fetch tokens before they compute
   std::uint32_t open_at = kBlockRows;  // arrivals that open a gate; 0 = gates stand open
 };
@@ -30,8 +30,6 @@ struct DispatchGemmArgs {
 constexpr long long communication_bytes(int tokens_per_block, int hidden) {
   return static_cast<long long>(tokens_per_block) * (2LL * hidden + 8);
 }
-// Row slots that a block has threads for.
-inline constexpr int kMaxTokensPerBlock = 384;
 
 // `blocks` = compute_blocks + communication blocks. Throws CudaError when they cannot all be resident.
 void launch_dispatch_gemm(const DispatchGemmArgs& args, const GemmVariant& variant, int blocks,

@@ -16,11 +16,24 @@ void launch_dispatch_gemm_variant(const DispatchGemmArgs& args, int blocks, cuda
   constexpr GemmVariant V = kGemmVariants[Index];
   const auto communication =
       static_cast<int>(communication_bytes(args.tokens_per_block, args.layer.hidden));
-  launch_resident(dispatch_gemm_kernel<Index, Records>, "dispatch_gemm", args, blocks, kGemmThreads,
-                  std::max(shared_bytes(V), communication), args.layer.launch, stream);
+  launch_resident(dispatch_gemm_kernel<Index, Records>, "dispatch_gemm", args, blocks,
+                  gemm_threads(V), std::max(shared_bytes(V), communication), args.layer.launch,
+                  stream);
 }
 
-using DispatchGemmLauncher = void (*)(const DispatchGemmArgs&, int, cudaStream_t);
+using DispatchGemmLaunch = void(const DispatchGemmArgs&, int, cudaStream_t);
+
+// Those of the mma.sync mainloop: in dispatch_gemm_mma.cu, which is compiled for more GPUs.
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant, Silent>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 1, Silent>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 2, Silent>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 3, Silent>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant, Recording>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 1, Recording>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 2, Recording>;
+extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant + 3, Recording>;
+
+using DispatchGemmLauncher = DispatchGemmLaunch*;
 
 // Null where no kernel is built: nobody runs one that records with output written under the next tile, for
 // its gates would wait for signals of the same block; and variants that gather have a file of their own.

@@ -11,11 +11,9 @@
 
 namespace fusescope::kernels {
 
-static_assert(kJobGroups * kJobThreads == kGemmThreads);
 // Named barriers. The GEMM takes kGemmBarrier, and its warps leave at different times, so that a
 // block meets after it on a barrier that the GEMM never counts on; mixing the two would be undefined.
 inline constexpr unsigned kJoinBarrier = 2;
-inline constexpr unsigned kFirstJobBarrier = 3;  // one per warpgroup
 static_assert(kJoinBarrier != kGemmBarrier && kFirstJobBarrier + kJobGroups <= 16);
 
 template <class Records>
@@ -33,7 +31,7 @@ __device__ inline void run_jobs(const GemmCombinePushArgs& args, unsigned char* 
 
 // The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
 template <int Index, class Records>
-__global__ void __launch_bounds__(kGemmThreads, 1)
+__global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
     gemm_combine_push_kernel(const __grid_constant__ GemmCombinePushArgs args) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const int block = static_cast<int>(blockIdx.x);
@@ -52,7 +50,8 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
     CounterGate gate{layer.guard, layer.computed, args.open_at, Wait::computed,
                      aborted(layer.guard)};
     CounterSignal signal{layer.done, layer.faults.lost_tile};
-    typename Records::TileProbe probe(args.layer.records, Family::combine_tiles, block);
+    typename Records::TileProbe probe(args.layer.records, Family::combine_tiles, block,
+                                      copy_thread(kGemmVariants[Index]));
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
                                        args.compute_blocks);
     if (!args.runs_jobs || !args.all_hands)
@@ -60,7 +59,7 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
     // Orders the GEMM's last uses of shared memory, generic ones and the copy engine's, before the bulk
     // copies of the jobs' pieces: the proxy fence here, in each thread that wrote, then the barrier.
     ptx::fence_proxy_async(ptx::space_shared);
-    __barrier_sync_count(kJoinBarrier, kGemmThreads);
+    __barrier_sync_count(kJoinBarrier, gemm_threads(kGemmVariants[Index]));
   }
   if (args.runs_jobs)
     run_jobs<Records>(args, smem, bytes_for_job_group(kGemmVariants[Index]));

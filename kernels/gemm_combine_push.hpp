@@ -18,8 +18,13 @@
 
 namespace fusescope::kernels {
 
-// Warpgroups of a block, which run jobs independently of each other.
+// Warpgroups of a block, which run jobs independently of each other: at most, and with a GEMM of this
+// variant, whose last warps make no whole one.
+inline constexpr int kJobThreads = 128;
 inline constexpr int kJobGroups = 3;
+constexpr int job_groups(const GemmVariant& v) {
+  return gemm_threads(v) / kJobThreads;
+}
 
 // What of a job's rows a warpgroup has fetched ahead.
 struct JobRing {
@@ -78,7 +83,7 @@ constexpr JobRing widest_job_ring(int hidden, int topk, long long bytes) {
 // What a block of this variant leaves to each of its warpgroups. The control area behind the ring and
 // the staged chunks stays the GEMM's.
 constexpr int bytes_for_job_group(const GemmVariant& v) {
-  return (ring_bytes(v) + staged_bytes()) / kJobGroups / 128 * 128;
+  return reusable_bytes(v) / job_groups(v) / 128 * 128;
 }
 
 // Throws CudaError or std::invalid_argument when the blocks cannot all be resident.

@@ -21,10 +21,19 @@ void launch_gemm_combine_push_variant(const GemmCombinePushArgs& args, int block
                                 to_string(V) + " leaves of shared memory");
   }
   launch_resident(gemm_combine_push_kernel<Index, Records>, "gemm_combine_push", args, blocks,
-                  kGemmThreads, shared_bytes(V), args.layer.launch, stream);
+                  gemm_threads(V), shared_bytes(V), args.layer.launch, stream);
 }
 
-using GemmCombinePushLauncher = void (*)(const GemmCombinePushArgs&, int, cudaStream_t);
+using GemmCombinePushLaunch = void(const GemmCombinePushArgs&, int, cudaStream_t);
+using GemmCombinePushLauncher = GemmCombinePushLaunch*;
+
+// Those of the mma.sync mainloop: in gemm_combine_push_mma.cu, which is compiled for more GPUs.
+extern template GemmCombinePushLaunch launch_gemm_combine_push_variant<kFirstMmaVariant, Silent>;
+extern template GemmCombinePushLaunch
+    launch_gemm_combine_push_variant<kFirstMmaVariant + 2, Silent>;
+extern template GemmCombinePushLaunch launch_gemm_combine_push_variant<kFirstMmaVariant, Recording>;
+extern template GemmCombinePushLaunch
+    launch_gemm_combine_push_variant<kFirstMmaVariant + 2, Recording>;
 
 // Kernel 2 stores plain tiles: the other variants have no launcher.
 template <int Index, class Records>
@@ -47,28 +56,7 @@ template <class Records>
 inline constexpr auto kGemmCombinePushLaunchers = gemm_combine_push_launchers<Records>(
     std::make_integer_sequence<int, static_cast<int>(kGemmVariants.size())>());
 
-template <class Records>
-__global__ void __launch_bounds__(kJobThreads, Records::kOn ? 3 : 0)
-    block_per_job_kernel(const __grid_constant__ GemmCombinePushArgs args) {
-  extern __shared__ __align__(128) unsigned char smem[];
-  const int job = static_cast<int>(blockIdx.x);
-  JobRunner<Records>(args.layer, args.combine, smem, kFirstJobBarrier,
-                     {Family::combine_jobs, job, 0})
-      .run_one(job);
-}
-
-template <class Records>
-void launch_block_per_job_form(const GemmCombinePushArgs& args, cudaStream_t branch) {
-  const auto bytes =
-      static_cast<int>(job_group_bytes(args.layer.hidden, args.layer.topk, args.combine.ring));
-  FUSESCOPE_CUDA(cudaFuncSetAttribute(block_per_job_kernel<Records>,
-                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  block_per_job_kernel<Records><<<args.layer.tokens, kJobThreads, bytes, branch>>>(args);
-  FUSESCOPE_CUDA(cudaGetLastError());
-}
-
 // In gemm_combine_push_recorded.cu.
 GemmCombinePushLauncher recorded_gemm_combine_push_launcher(int variant);
-void launch_recorded_block_per_job(const GemmCombinePushArgs& args, cudaStream_t branch);
 
 }  // namespace fusescope::kernels

@@ -196,7 +196,7 @@ struct PushRole {
 
 // The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
 template <int Index, class Records>
-__global__ void __launch_bounds__(kGemmThreads, 1)
+__global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
     gemm_reduce_scatter_kernel(const __grid_constant__ GemmReduceScatterArgs args) {
   extern __shared__ __align__(1024) unsigned char smem[];
   const int block = static_cast<int>(blockIdx.x);
@@ -207,14 +207,15 @@ __global__ void __launch_bounds__(kGemmThreads, 1)
     const LayerArgs& layer = args.layer;
     CounterGate gate{layer.guard, nullptr, 0, Wait::computed, aborted(layer.guard)};
     CounterSignal signal{layer.done, layer.faults.lost_tile};
-    typename Records::TileProbe probe(args.layer.records, Family::combine_tiles, block);
+    typename Records::TileProbe probe(args.layer.records, Family::combine_tiles, block,
+                                      copy_thread(kGemmVariants[Index]));
     grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
                                        args.compute_blocks);
     if (!args.all_hands)
       return;
     // Orders the GEMM's last uses of shared memory, the copy engine's included, before the pushes'
     // buffers. Not barrier 0, and not the GEMM's: its warps leave that one at different times.
-    __barrier_sync_count(kJoinBarrier, kGemmThreads);
+    __barrier_sync_count(kJoinBarrier, gemm_threads(kGemmVariants[Index]));
   }
   PushRole<Records>{args.layer, args.push, smem,
                     computes ? Family::combine_joined : Family::combine_jobs,

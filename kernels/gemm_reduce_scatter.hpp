@@ -47,7 +47,7 @@ constexpr int remote_segment(RowOrder order, int rank, int i) {
 struct PushArgs {
   RowOrder row_order = RowOrder::rotate_from_self;
   std::int32_t rows = 1;
-  std::int32_t pushers = 1;   // per block
+  std::int32_t pushers = 1;   // per block, at most its threads
   std::uint32_t done_at = 0;  // finished tiles after which a row block is ready
   std::int32_t watermark_chunks = 1;
 };
@@ -60,15 +60,13 @@ struct GemmReduceScatterArgs {
   bool all_hands = true;
 };
 
-// Pushers that a block has threads for.
-inline constexpr int kMaxPushers = 384;
 // Shared memory that a block's pushers need. [bytes]
 constexpr long long push_bytes(int pushers, int rows, int hidden) {
   return static_cast<long long>(pushers) * (2LL * rows * hidden + 8);
 }
 // What a GEMM variant leaves for that. [bytes]
 constexpr long long bytes_for_pushes(const GemmVariant& v) {
-  return ring_bytes(v) + staged_bytes();
+  return reusable_bytes(v);
 }
 
 // `blocks` = compute_blocks + blocks that only push. Throws CudaError or std::invalid_argument when they

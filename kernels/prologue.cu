@@ -17,7 +17,7 @@ namespace {
 static_assert(kScheduleBlocks == kIdsParts, "each block of the cluster sends one part of the ids");
 
 constexpr int kMostClusters = 16;  // on 132 SMs: fewer would be late with the copy-in
-constexpr int kMostSharedBytes = 227 * 1024 - 4096;  // the scans have some of their own
+constexpr int kScanBytes = 4096;   // of shared memory; the scans' own
 
 __device__ std::uint64_t copied_target(std::uint64_t iteration) {
   return iteration * kBarrierPoints + static_cast<std::uint64_t>(BarrierPoint::copied);
@@ -213,12 +213,24 @@ std::int64_t shared_bytes(const TableSizes& sizes) {
       .stash;
 }
 
+// What a block of the current device can have beside the scans; where there is none, an sm_90's.
+std::int64_t most_shared_bytes() {
+  int device = 0;
+  int bytes = 227 * 1024;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+          cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+  }
+  return bytes - kScanBytes;
+}
+
 std::int64_t stash_bytes_per_block(const TableSizes& sizes) {
   return hits_per_warp(sizes) * kPrologueWarps * 4;
 }
 
 bool stash_is_shared(const TableSizes& sizes) {
-  return shared_bytes(sizes) + stash_bytes_per_block(sizes) <= kMostSharedBytes;
+  return shared_bytes(sizes) + stash_bytes_per_block(sizes) <= most_shared_bytes();
 }
 
 std::size_t marks_bytes(const TableSizes& sizes) {
@@ -256,11 +268,11 @@ std::string why_no_prologue(const TableSizes& sizes) {
            " experts, and the shape has " + std::to_string(sizes.experts) +
            ": set schedule to device";
   }
-  if (shared_bytes(sizes) > kMostSharedBytes) {
+  if (shared_bytes(sizes) > most_shared_bytes()) {
     return "schedule fused needs " + std::to_string(shared_bytes(sizes)) +
            " bytes of a block's shared memory for " + std::to_string(sizes.hits()) + " hits on " +
            std::to_string(sizes.experts) + " experts, and a block has " +
-           std::to_string(kMostSharedBytes) + ": set schedule to device";
+           std::to_string(most_shared_bytes()) + ": set schedule to device";
   }
   return "";
 }

@@ -29,7 +29,7 @@ struct Silent {
   };
 
   struct TileProbe : NoProbe {
-    __device__ TileProbe(const RecordBuffers&, Family, int) {}
+    __device__ TileProbe(const RecordBuffers&, Family, int, int) {}
   };
 
   struct PhaseStamps {
@@ -44,8 +44,9 @@ struct Recording {
 
   class TileProbe {
    public:
-    __device__ TileProbe(const RecordBuffers& buffers, Family family, int block)
-        : writer_(buffers, family, block, writer_of_thread()) {}
+    // copy_thread: of the GEMM's variant.
+    __device__ TileProbe(const RecordBuffers& buffers, Family family, int block, int copy_thread)
+        : writer_(buffers, family, block, writer_of_thread(copy_thread)) {}
 
     __device__ void record(ProbePoint point, int row_block, int n_tile) {
       writer_.record(point_of(point), row_block, n_tile);
@@ -53,16 +54,16 @@ struct Recording {
 
    private:
     // The threads that grouped_gemm lets record; all others get a writer that there is none of.
-    __device__ static int writer_of_thread() {
-      constexpr int kCopyGroup = kConsumerGroups * 128;
-      switch (static_cast<int>(threadIdx.x)) {
+    __device__ static int writer_of_thread(int copy_thread) {
+      const int thread = static_cast<int>(threadIdx.x);
+      if (thread == 0)
+        return timeline::kConsumer;
+      switch (thread - copy_thread) {
         case 0:
-          return timeline::kConsumer;
-        case kCopyGroup:
           return timeline::kProducer;
-        case kCopyGroup + 32:
+        case 32:
           return timeline::kStorer0;
-        case kCopyGroup + 64:
+        case 64:
           return timeline::kStorer1;
         default:
           return timeline::kTileWriters;

@@ -61,8 +61,9 @@ json names_of_kinds() {
   json kinds = json::array();
   for (int i = 0; i < timeline::kKinds; ++i) {
     const auto kind = static_cast<Kind>(i);
-    const bool wait = kind == Kind::gate_wait || kind == Kind::ready_wait ||
-                      kind == Kind::reduce_wait || kind == Kind::barrier;
+    const bool wait = kind == Kind::gate_wait || kind == Kind::activation_wait ||
+                      kind == Kind::ready_wait || kind == Kind::reduce_wait ||
+                      kind == Kind::barrier;
     kinds.push_back({{"name", timeline::name(kind)}, {"color", color(kind).slug}, {"wait", wait}});
   }
   return kinds;

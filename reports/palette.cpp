@@ -66,6 +66,7 @@ constexpr std::array<Color, timeline::kKinds> kKindColors = {{
     {"kind-scatter", "#f3cf57", "#f6dc85"},
     {"kind-arrive", "#8a6d1c", "#b59a4a"},
     {"kind-gate-wait", "#c44f00", "#f0782a"},
+    {"kind-activation-wait", "#7f9bd6", "#a9bdec"},
     {"kind-mainloop", "#0067a3", "#2e8fd0"},
     {"kind-epilogue", "#56b4e9", "#7cc8f2"},
     {"kind-claim", "#858f9b", "#929ca8"},

@@ -29,8 +29,8 @@ EncodeTiled find_encoder() {
   return reinterpret_cast<EncodeTiled>(entry);
 }
 
-// A K-contiguous (or column-contiguous) bf16 tensor, fastest dimension first. Boxes are 64 elements
-// (128 bytes) wide: one row of the 128-byte swizzle that wgmma reads.
+// A K-contiguous (or column-contiguous) bf16 tensor, fastest dimension first. Boxes are 64 or 32 elements
+// wide: one row of the 128-byte swizzle, or of the 64-byte one.
 CUtensorMap encode(const char* name, const void* base, const std::vector<cuuint64_t>& extent,
                    const std::vector<cuuint32_t>& box) {
   std::vector<cuuint64_t> pitch;  // [bytes], of all dimensions but the fastest
@@ -43,7 +43,8 @@ CUtensorMap encode(const char* name, const void* base, const std::vector<cuuint6
   const CUresult result =
       find_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, static_cast<cuuint32_t>(extent.size()),
                      const_cast<void*>(base), extent.data(), pitch.data(), box.data(), step.data(),
-                     CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                     CU_TENSOR_MAP_INTERLEAVE_NONE,
+                     box[0] == 64 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
     throw std::runtime_error(std::string("the driver refused the tensor map of ") + name +

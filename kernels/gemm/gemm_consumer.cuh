@@ -4,25 +4,15 @@
 // chunk under the next tile's multiplication.
 #pragma once
 
-#include <cuda_bf16.h>
-
 #include <cstdint>
 
 #include "gemm_args.hpp"
+#include "gemm_epilogue.cuh"
 #include "gemm_hooks.cuh"
 #include "gemm_smem.cuh"
 #include "wgmma.cuh"
 
 namespace fusescope::kernels {
-
-__device__ inline float silu(float x) {
-  return __fdividef(x, 1.0f + __expf(-x));
-}
-
-__device__ inline std::uint32_t pack_bf16(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return reinterpret_cast<const std::uint32_t&>(pair);
-}
 
 template <GemmVariant V, class Probe>
 class Consumer {

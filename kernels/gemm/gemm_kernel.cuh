@@ -8,7 +8,7 @@
 namespace fusescope::kernels {
 
 template <int Index>
-__global__ void __launch_bounds__(kGemmThreads, 1)
+__global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
     grouped_gemm_kernel(const __grid_constant__ GroupedGemmArgs args) {
   extern __shared__ __align__(1024) unsigned char dynamic_smem[];
   const SmClock clock(args.clock);
@@ -23,11 +23,12 @@ template <int Index>
 cudaError_t launch_grouped_gemm_variant(const GroupedGemmArgs& args, int workers,
                                         cudaStream_t stream) {
   constexpr int kBytes = shared_bytes(kGemmVariants[Index]);
+  constexpr int kThreads = gemm_threads(kGemmVariants[Index]);
   const cudaError_t error = cudaFuncSetAttribute(
       grouped_gemm_kernel<Index>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   if (error != cudaSuccess)
     return error;
-  grouped_gemm_kernel<Index><<<workers, kGemmThreads, kBytes, stream>>>(args);
+  grouped_gemm_kernel<Index><<<workers, kThreads, kBytes, stream>>>(args);
   return cudaGetLastError();
 }
 

@@ -43,10 +43,10 @@ struct GemmControl {
   std::uint64_t empty[kMaxStages];
   // Staged output. `staged` completes when a chunk is written to shared memory, `drained` when the
   // copy engine has read it.
-  std::uint64_t staged[kConsumerGroups][kStagedPerConsumer];
-  std::uint64_t drained[kConsumerGroups][kStagedPerConsumer];
+  std::uint64_t staged[kConsumerGroups][kMaxStagedChunks];
+  std::uint64_t drained[kConsumerGroups][kMaxStagedChunks];
   TileHeader stage_tile[kMaxStages];
-  TileHeader chunk_tile[kConsumerGroups][kStagedPerConsumer];
+  TileHeader chunk_tile[kConsumerGroups][kMaxStagedChunks];
   std::uint32_t halves_stored[kJoinSlots];
   // Variants that gather (gemm_gather.cuh): `landed` completes when a stage's rows are there; where the rows
   // of the producer's tile lie.
@@ -64,10 +64,10 @@ struct GemmSmem {
     return base + V.stages * a_stage_bytes(V) + stage * b_stage_bytes(V);
   }
   __device__ unsigned char* chunk(int consumer, int buffer) const {
-    return base + ring_bytes(V) + (consumer * kStagedPerConsumer + buffer) * staged_chunk_bytes();
+    return base + ring_bytes(V) + (consumer * staged_chunks(V) + buffer) * staged_chunk_bytes();
   }
   __device__ GemmControl& control() const {
-    return *reinterpret_cast<GemmControl*>(base + ring_bytes(V) + staged_bytes());
+    return *reinterpret_cast<GemmControl*>(base + reusable_bytes(V));
   }
 };
 
@@ -123,17 +123,21 @@ __device__ inline void arrive(std::uint64_t& barrier) {
 
 template <GemmVariant V>
 __device__ inline void init_control(GemmControl& control) {
-  constexpr std::uint32_t kWarpsPerConsumer = 4;
+  // wgmma: a warpgroup for each half, which writes all of that half's chunks. mma.sync: four warps in all,
+  // and those write a chunk whose columns it holds.
+  constexpr bool kMma = V.mainloop == Mainloop::kMma;
+  constexpr std::uint32_t kWarps = kMma ? 4 : 4 * kConsumerGroups;
+  constexpr std::uint32_t kWarpsPerChunk = kMma ? kWarps / staged_chunks(V) : 4;
   constexpr std::uint32_t kGatheredArrivals = 33;  // the copies of each lane, and the first lane
   for (int i = 0; i < V.stages; ++i) {
     ptx::mbarrier_init(&control.full[i], 1);
     if constexpr (V.gathers)
       ptx::mbarrier_init(&control.landed[i], kGatheredArrivals);
-    ptx::mbarrier_init(&control.empty[i], kConsumerGroups * kWarpsPerConsumer);
+    ptx::mbarrier_init(&control.empty[i], kWarps);
   }
   for (int i = 0; i < kConsumerGroups; ++i) {
-    for (int j = 0; j < kStagedPerConsumer; ++j) {
-      ptx::mbarrier_init(&control.staged[i][j], kWarpsPerConsumer);
+    for (int j = 0; j < staged_chunks(V); ++j) {
+      ptx::mbarrier_init(&control.staged[i][j], kWarpsPerChunk);
       ptx::mbarrier_init(&control.drained[i][j], 1);
     }
   }

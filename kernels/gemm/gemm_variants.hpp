@@ -13,13 +13,20 @@ namespace fusescope::kernels {
 // Rows of a row block. Fixed: the schedule tables pad every expert to it.
 inline constexpr int kBlockRows = 128;
 
-// Shared memory that one block may ask for on sm_90. [bytes]
+// Shared memory that one block may ask for on sm_90 and sm_100, and on sm_120. [bytes]
 inline constexpr int kMaxSharedBytes = 227 * 1024;
+inline constexpr int kSmallSharedBytes = 99 * 1024;
 
 // What happens to an accumulated tile.
 enum class Epilogue : std::uint8_t {
   kStore,    // D[rows, N] = A * B^T
   kSiluMul,  // D[rows, N/2] = silu(A * B[:N/2]^T) * (A * B[N/2:]^T)
+};
+
+// Which instructions multiply.
+enum class Mainloop : std::uint8_t {
+  kWgmma,  // sm_90a alone
+  kMma,    // mma.sync and ldmatrix: every GPU with bulk tensor copies
 };
 
 struct GemmVariant {
@@ -33,6 +40,7 @@ struct GemmVariant {
   // Each row of a tile is brought on its own, from where a table says (GroupedGemmArgs::a_rows): rows
   // of A that several rows of D read lie in memory once.
   bool gathers = false;
+  Mainloop mainloop = Mainloop::kWgmma;
 
   friend constexpr bool operator==(const GemmVariant&, const GemmVariant&) = default;
 
@@ -42,10 +50,10 @@ struct GemmVariant {
 
 // --- shared memory of one variant, in the order in which it is laid out [bytes] -----------------
 
-inline constexpr int kConsumerGroups = 2;     // warpgroups that run wgmma; 64 rows each
-inline constexpr int kConsumerRows = 64;      // rows of a tile per consumer warpgroup
+inline constexpr int kConsumerGroups = 2;     // halves of a tile; of wgmma, a warpgroup for each
+inline constexpr int kConsumerRows = 64;      // rows of a half
 inline constexpr int kStagedCols = 64;        // columns of one staged output chunk (128 bytes)
-inline constexpr int kStagedPerConsumer = 2;  // output chunks in flight per consumer warpgroup
+inline constexpr int kStagedPerConsumer = 2;  // wgmma: output chunks in flight per warpgroup
 
 constexpr int a_stage_bytes(const GemmVariant& v) {
   return kBlockRows * v.block_k * 2;
@@ -63,8 +71,19 @@ constexpr int staged_chunk_bytes() {
 constexpr int ring_bytes(const GemmVariant& v) {
   return v.stages * (a_stage_bytes(v) + b_stage_bytes(v));
 }
-constexpr int staged_bytes() {
-  return kConsumerGroups * kStagedPerConsumer * staged_chunk_bytes();
+// Output chunks of a half. The mma.sync form stages whole tiles: its warps finish their parts at different
+// times.
+inline constexpr int kMaxStagedChunks = 2;
+constexpr int staged_chunks(const GemmVariant& v) {
+  return v.mainloop == Mainloop::kMma ? v.out_cols() / kStagedCols : kStagedPerConsumer;
+}
+constexpr int staged_bytes(const GemmVariant& v) {
+  return kConsumerGroups * staged_chunks(v) * staged_chunk_bytes();
+}
+// What a block may reuse once its tiles are done. The mma.sync form has some bytes to spare: 96 KiB hold
+// twelve rows of 4096, and these their barriers.
+constexpr int reusable_bytes(const GemmVariant& v) {
+  return ring_bytes(v) + staged_bytes(v) + (v.mainloop == Mainloop::kMma ? 512 : 0);
 }
 
 // Barriers and tile headers sit behind the big buffers.
@@ -72,18 +91,37 @@ inline constexpr int kControlBytes = 1024;
 
 // Dynamic shared memory of a block that runs this variant. The base must be 1024-byte aligned.
 constexpr int shared_bytes(const GemmVariant& v) {
-  return ring_bytes(v) + staged_bytes() + kControlBytes;
+  return reusable_bytes(v) + kControlBytes;
+}
+
+// --- threads -------------------------------------------------------------------------------------
+
+// wgmma: two consumer warpgroups, then the copy warpgroup. mma.sync: four consumer warps, the producer and
+// the storer, and two that only jobs need: a scheduler's registers are shared by its warps, and with a third
+// one there would be 168 for each, where the accumulators alone take 128.
+constexpr int gemm_threads(const GemmVariant& v) {
+  return v.mainloop == Mainloop::kMma ? 256 : 384;
+}
+// The producer: the first thread behind the consumers. The storers are the first threads of the next warps.
+constexpr int copy_thread(const GemmVariant& v) {
+  return v.mainloop == Mainloop::kMma ? 128 : 256;
 }
 
 // --- the validity rule ---------------------------------------------------------------------------
 
 constexpr bool is_valid(const GemmVariant& v) {
-  return (v.block_n == 128 || v.block_n == 256) && v.block_k == 64 && v.stages >= 2 &&
-         v.stages <= 8 && shared_bytes(v) <= kMaxSharedBytes;
+  const bool mma = v.mainloop == Mainloop::kMma;
+  return (v.block_n == 128 || (!mma && v.block_n == 256)) &&
+         (v.block_k == 64 || (mma && v.block_k == 32)) && !(mma && (v.deferred || v.gathers)) &&
+         v.stages >= 2 && v.stages <= 8 && shared_bytes(v) <= kMaxSharedBytes;
 }
 
 constexpr GemmVariant gathering(GemmVariant v) {
   v.gathers = true;
+  return v;
+}
+constexpr GemmVariant by_mma(GemmVariant v) {
+  v.mainloop = Mainloop::kMma;
   return v;
 }
 
@@ -94,8 +132,18 @@ inline constexpr std::array kGemmVariants = {
     GemmVariant{128, 64, 6, Epilogue::kStore},       GemmVariant{128, 64, 6, Epilogue::kSiluMul},
     GemmVariant{256, 64, 4, Epilogue::kStore, true}, gathering({256, 64, 4, Epilogue::kStore}),
     gathering({256, 64, 4, Epilogue::kSiluMul}),     gathering({128, 64, 6, Epilogue::kStore}),
-    gathering({128, 64, 6, Epilogue::kSiluMul}),
+    gathering({128, 64, 6, Epilogue::kSiluMul}),     by_mma({128, 64, 6, Epilogue::kStore}),
+    by_mma({128, 64, 6, Epilogue::kSiluMul}),        by_mma({128, 32, 4, Epilogue::kStore}),
+    by_mma({128, 32, 5, Epilogue::kSiluMul}),
 };
+
+// Those of the mma.sync mainloop come last; the kernels of each mainloop are compiled for other GPUs.
+inline constexpr int kFirstMmaVariant = [] {
+  int first = 0;
+  while (kGemmVariants[static_cast<std::size_t>(first)].mainloop != Mainloop::kMma)
+    ++first;
+  return first;
+}();
 
 constexpr bool all_valid() {
   for (const GemmVariant& v : kGemmVariants) {
@@ -116,10 +164,12 @@ constexpr int variant_index(const GemmVariant& v) {
   return -1;
 }
 
-// "n256_s4_store", "n128_s6_silu_mul", ...
+// "n256_s4_store", "n128_s6_silu_mul", "mma_n128_k32_s4_store", ...
 inline std::string to_string(const GemmVariant& v) {
-  std::string name = "n";
+  std::string name = v.mainloop == Mainloop::kMma ? "mma_n" : "n";
   name += std::to_string(v.block_n);
+  if (v.mainloop == Mainloop::kMma)
+    name += "_k" + std::to_string(v.block_k);
   name += "_s";
   name += std::to_string(v.stages);
   if (v.deferred)

@@ -4,8 +4,8 @@
 //   __device__ void grouped_gemm(args, smem, gate, signal, probe, worker, workers)
 //
 // Contract
-//   - All kGemmThreads threads of the block call it, with the same arguments; the block has exactly
-//     kGemmThreads threads, one-dimensional, and the kernel has __launch_bounds__(kGemmThreads, 1).
+//   - All gemm_threads(V) threads of the block call it, with the same arguments; the block has exactly
+//     so many threads, one-dimensional, and the kernel has __launch_bounds__(gemm_threads(V), 1).
 //     It may sit in one branch of a kernel whose other blocks do something else.
 //   - `args` is part of the kernel's __grid_constant__ parameter (the copy engine reads the tensor
 //     maps there); `smem` is dynamic shared memory of shared_bytes(V), 1024-byte aligned.
@@ -15,10 +15,10 @@
 //   - gate, signal and probe: gemm_hooks.cuh. Each thread passes its own objects.
 //   - Uses named barrier kGemmBarrier (all threads, at the start and at the end) and never barrier 0;
 //     barriers 2 and up are free. After it returns no copy is in flight, all of this block's tiles
-//     are in global memory, and the first ring_bytes(V) + staged_bytes() of `smem` may be reused by
-//     generic accesses, or by bulk copies after a fence.proxy.async. The control area behind them
-//     holds live mbarriers: leave it alone.
-//   - Registers are kGemmRegisters per thread again at the end, as at the start.
+//     are in global memory, and the first reusable_bytes(V) of `smem` may be reused by generic
+//     accesses, or by bulk copies after a fence.proxy.async. The control area behind them holds live
+//     mbarriers: leave it alone.
+//   - Registers per thread are at the end what they were at the start.
 //   - At most once per launch and block.
 #pragma once
 
@@ -29,12 +29,15 @@
 #include "gemm_producer.cuh"
 #include "gemm_smem.cuh"
 #include "gemm_storer.cuh"
+#include "mma_consumer.cuh"
+#include "mma_storer.cuh"
 
 namespace fusescope::kernels {
 
-inline constexpr int kGemmThreads = 384;    // two consumer warpgroups, then the copy warpgroup
-inline constexpr int kGemmBarrier = 1;      // the named barrier that is taken
-inline constexpr int kGemmRegisters = 168;  // per thread at launch: 65536 / 384, rounded down to 8
+inline constexpr int kGemmBarrier = 1;  // the named barrier that is taken
+
+// Registers of the wgmma form, per thread. mma.sync's are what the launch bounds leave, for all warps alike.
+inline constexpr int kGemmRegisters = 168;  // at launch: 65536 / 384, rounded down to 8
 // A producer that gathers needs more than one that names boxes.
 template <GemmVariant V>
 inline constexpr int kCopyRegisters = V.gathers ? 56 : 40;
@@ -51,27 +54,21 @@ __device__ inline void grow_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
+template <GemmVariant V>
 __device__ inline void meet_block() {
-  __barrier_sync_count(kGemmBarrier, kGemmThreads);
+  __barrier_sync_count(kGemmBarrier, gemm_threads(V));
 }
 
 template <GemmVariant V, class Gate, class Signal, class Probe>
-__device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* smem_base,
-                                    Gate& gate, Signal& signal, Probe& probe, int worker,
-                                    int workers) {
-  static_assert(is_valid(V), "the tile variant breaks its validity rule (gemm_variants.hpp)");
-  const GemmSmem<V> smem{smem_base};
+__device__ inline void run_wgmma_roles(const GroupedGemmArgs& args, const GemmSmem<V>& smem,
+                                       Gate& gate, Signal& signal, Probe& probe, int worker,
+                                       int workers) {
   const int group = static_cast<int>(threadIdx.x) / 128;
   const int warp = static_cast<int>(threadIdx.x) % 128 / 32;
-
-  if (threadIdx.x == 0)
-    init_control<V>(smem.control());
-  meet_block();
-
   if (group < kConsumerGroups) {
     grow_registers<kConsumerRegisters<V>>();
     consume_tiles<V>(args, smem, probe, group);
-    meet_block();
+    meet_block<V>();
     shrink_registers<kGemmRegisters>();
   } else {
     shrink_registers<kCopyRegisters<V>>();
@@ -92,8 +89,41 @@ __device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* 
     }
     // Not before the consumers are done: a warp that took its registers back while they still wait
     // for theirs would starve them.
-    meet_block();
+    meet_block<V>();
     grow_registers<kGemmRegisters>();
+  }
+}
+
+template <GemmVariant V, class Gate, class Signal, class Probe>
+__device__ inline void run_mma_roles(const GroupedGemmArgs& args, const GemmSmem<V>& smem,
+                                     Gate& gate, Signal& signal, Probe& probe, int worker,
+                                     int workers) {
+  constexpr int kProducerWarp = copy_thread(V) / 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  if (warp < kProducerWarp) {
+    mma_consume_tiles<V>(args, smem, probe);
+  } else if (warp == kProducerWarp) {
+    produce_tiles<V>(args, smem, gate, probe, worker, workers);
+  } else if (threadIdx.x == copy_thread(V) + 32) {
+    mma_store_tiles<V>(args, smem, signal, probe);
+  }
+  __syncwarp();
+  meet_block<V>();
+}
+
+template <GemmVariant V, class Gate, class Signal, class Probe>
+__device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* smem_base,
+                                    Gate& gate, Signal& signal, Probe& probe, int worker,
+                                    int workers) {
+  static_assert(is_valid(V), "the tile variant breaks its validity rule (gemm_variants.hpp)");
+  const GemmSmem<V> smem{smem_base};
+  if (threadIdx.x == 0)
+    init_control<V>(smem.control());
+  meet_block<V>();
+  if constexpr (V.mainloop == Mainloop::kMma) {
+    run_mma_roles<V>(args, smem, gate, signal, probe, worker, workers);
+  } else {
+    run_wgmma_roles<V>(args, smem, gate, signal, probe, worker, workers);
   }
 }
 

@@ -147,7 +147,7 @@
       rows.push(['row block', events.rowBlock[i] + (expert === undefined ? '' : ', expert ' + expert)]);
     }
     if (events.index[i] >= 0) {
-      const meaning = {gate_wait: 'column tile', mainloop: 'column tile', epilogue: 'column tile', barrier: 'barrier',
+      const meaning = {gate_wait: 'column tile', activation_wait: 'column tile', mainloop: 'column tile', epilogue: 'column tile', barrier: 'barrier',
                        watermark: 'chunk', reduce_wait: 'chunk', reduce: 'chunk'}[kind] || 'place in the job order';
       rows.push([meaning, events.index[i]]);
     }

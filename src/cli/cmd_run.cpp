@@ -54,6 +54,7 @@ void print_measured(const engine::RunResult& result) {
     gpus += fmt::format("{}{}", gpus.empty() ? "" : ", ", gpu);
   }
   std::printf("GPUs      %s\n", gpus.c_str());
+  std::printf("GEMMs by  %s\n", result.gemm.c_str());
   if (!result.collectives.empty()) {
     std::printf("rows by   %s\n", wrapped(result.collectives, 10).c_str());
   }

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/common_options.hpp"
 #include "cli/files.hpp"
 #include "cli/sweep_folder.hpp"
 #include "cli/sweep_json.hpp"
@@ -24,6 +25,7 @@ struct SweepOptions {
   std::string out;
   std::string engine;
   std::string profile;
+  std::string gemm;
   long long trials = 0;
   int jobs = 0;
   std::size_t top = 10;
@@ -57,6 +59,9 @@ sweep::SweepConfig load_config(const SweepOptions& options) {
     }
     if (!options.profile.empty()) {
       document["profile"] = options.profile;
+    }
+    if (!options.gemm.empty()) {
+      document["base"]["gemm"] = options.gemm;
     }
   }
   sweep::SweepConfig config = sweep::parse_sweep_config(document, file);
@@ -154,6 +159,7 @@ void add_sweep(CLI::App& app, Context& context) {
       ->type_name("ENGINE");
   command->add_option("--profile", options->profile, "In place of the sweep's device profile")
       ->type_name("PROFILE");
+  add_gemm_option(*command, options->gemm);
   command
       ->add_option("--shard", options->shard,
                    "Search one of N parts of the configs; \"merge\" joins the logs")

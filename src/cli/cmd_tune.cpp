@@ -32,6 +32,7 @@ struct TuneOptions {
   std::string routing;
   std::string engine;
   std::string profile;
+  std::string gemm;
   std::string strategy;
   std::string guide;
   std::optional<std::uint64_t> seed;
@@ -76,6 +77,9 @@ sweep::SweepConfig load_config(const TuneOptions& options) {
   set("routing", options.routing);
   set("engine", options.engine);
   set("profile", options.profile);
+  if (!options.gemm.empty()) {
+    document["base"]["gemm"] = options.gemm;
+  }
   Json search = document.value("search", Json::object());
   if (!options.strategy.empty()) {
     search["strategy"] = options.strategy;
@@ -258,6 +262,7 @@ void add_tune(CLI::App& app, Context& context) {
       ->type_name("ENGINE");
   command->add_option("--profile", options->profile, "In place of the sweep's device profile")
       ->type_name("PROFILE");
+  add_gemm_option(*command, options->gemm);
   command
       ->add_option("--strategy", options->strategy,
                    "grid, random, local, racing or sim_guided (default: the sweep's, sim_guided in "

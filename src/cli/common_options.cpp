@@ -123,7 +123,16 @@ std::unique_ptr<engine::Engine> EngineFlags::make() const {
   }
 }
 
+void add_gemm_option(CLI::App& command, std::string& gemm) {
+  command
+      .add_option(
+          "--gemm", gemm,
+          "Instructions of the GEMMs: auto, wgmma, mma or mma_small; short for the knob gemm")
+      ->type_name("NAME");
+}
+
 void ConfigOptions::add_to(CLI::App& command) {
+  add_gemm_option(command, gemm);
   command
       .add_option("--set", assignments, "Set a knob (\"list knobs\"); may be given several times")
       ->type_name("KNOB=VALUE");
@@ -142,6 +151,9 @@ Config ConfigOptions::config(const std::function<Config()>& tuned) const {
     const Json document = read_json_file(file);
     const JsonReader reader(file, document);
     sweep::set_knobs(config, reader.has("config") ? reader.at("config") : reader);
+  }
+  if (!gemm.empty()) {
+    set_knob(config, "gemm", gemm, "--gemm", "");
   }
   for (const std::string& assignment : assignments) {
     set_knob_text(config, assignment, "--set");
@@ -176,6 +188,14 @@ void require_legal(const ConfigOptions& options, const Problem& problem, const C
     const std::string own = why_illegal(problem, alone, device);
     if (!own.empty() && why_illegal(problem, Config{}, device).empty()) {
       throw InputError({"--set", assignment, own, "a config that " + device.name + " can run"});
+    }
+  }
+  if (!options.gemm.empty()) {
+    Config alone;
+    set_knob(alone, "gemm", options.gemm, "--gemm", "");
+    if (const std::string own = why_illegal(problem, alone, device);
+        !own.empty() && why_illegal(problem, Config{}, device).empty()) {
+      throw InputError({"--gemm", options.gemm, own, "a config that " + device.name + " can run"});
     }
   }
   const bool from_file = options.assignments.empty() && !options.file.empty();

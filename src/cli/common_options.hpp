@@ -48,13 +48,17 @@ auto from_option(const std::string& option, Make make) {
   }
 }
 
+// --gemm, of every command that runs kernels.
+void add_gemm_option(CLI::App& command, std::string& gemm);
+
 inline constexpr const char* kTunedConfig = "tuned";  // --config: the tuned table's winner
 
 struct ConfigOptions {
   std::vector<std::string> assignments;  // --set knob=value
   std::string file;                      // --config: an object of knobs, or a run's run.json
+  std::string gemm;                      // --gemm: the knob of that name
   void add_to(CLI::App& command);
-  // The file's knobs, then the assignments. `tuned` gives the knobs that "--config tuned" stands for;
+  // The file's knobs, then --gemm, then the assignments. `tuned` gives the knobs that "--config tuned" stands for;
   // without it that is a file like any other.
   Config config(const std::function<Config()>& tuned = {}) const;
 };

@@ -34,6 +34,12 @@ Json to_json(const Machine& machine) {
                     {"memory_clock_mhz", gpu.memory_clock_mhz},
                     {"pci", gpu.pci}});
   }
+  Json targets = Json::array();
+  for (const engine::KernelTarget& target : engine::kKernelTargets) {
+    targets.push_back({{"compute_capability", target.compute_capability},
+                       {"gemm", target.gemm},
+                       {"run_on", target.run_on}});
+  }
   Json links = Json::array();
   for (const GpuLink& link : machine.links) {
     links.push_back({{"from", link.from},
@@ -46,6 +52,7 @@ Json to_json(const Machine& machine) {
           {"devices", gpus},
           {"why_none", machine.why_no_gpu},
           {"links", links},
+          {"kernels", targets},
           {"most_ranks", machine.most_ranks},
           {"nccl",
            {{"file", machine.nccl_file},
@@ -66,6 +73,11 @@ void print_gpu(const Gpu& gpu) {
     std::printf("   highest clocks: SM %s, memory %s; compute capability %s\n",
                 clock_text(gpu.sm_clock_mhz).c_str(), clock_text(gpu.memory_clock_mhz).c_str(),
                 gpu.compute_capability.c_str());
+  }
+  for (const engine::KernelTarget& target : engine::kKernelTargets) {
+    if (gpu.compute_capability == target.compute_capability) {
+      std::printf("   GEMMs by %s (knob gemm; auto is the first)\n", target.gemm);
+    }
   }
   if (!gpu.lacks.empty()) {
     std::printf("   not usable: %s\n", wrapped(gpu.lacks, 15).c_str());
@@ -106,6 +118,15 @@ void print_links(const Machine& machine) {
       "PCIe;\nnone: ranks on these two cannot reach each other, and such a run is refused\n");
 }
 
+void print_targets() {
+  std::printf("\nkernels for capability  GEMMs by (knob gemm)   run on\n");
+  for (const engine::KernelTarget& target : engine::kKernelTargets) {
+    const bool run = target.run_on[0] != '\0';
+    std::printf("%-22s  %-21s  %s\n", target.compute_capability, target.gemm,
+                run ? target.run_on : "no such GPU yet: compiled and checked only");
+  }
+}
+
 }  // namespace
 
 void list_devices(bool json) {
@@ -131,6 +152,7 @@ void list_devices(bool json) {
           ? "none, the serial layer's rows go by peer copies: " + machine.why_no_nccl
           : machine.nccl_version + " in " + machine.nccl_file;
   std::printf("NCCL        %s\n", wrapped(nccl, 12).c_str());
+  print_targets();
 }
 
 }  // namespace fusescope::cli

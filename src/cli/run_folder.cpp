@@ -36,6 +36,7 @@ Json measured(const engine::RunResult& result) {
   }
   const Spread wall = wall_spread(result);
   return {{"gpus", result.gpus},
+          {"gemm", result.gemm},
           {"collectives", result.collectives},
           {"relative_error", result.relative_error},
           {"wall_us_10_to_90_percent", {wall.low, wall.high}},
@@ -94,7 +95,7 @@ Run run_once(engine::Engine& engine, const engine::RunRequest& request) {
     throw CheckFailure("the engine returned no sample");
   }
   run.wall_us = sweep::median_interval(walls);
-  run.rungs = rungs_of(request, run.result, engine.device().sms);
+  run.rungs = rungs_of(request, run.result, engine.device());
   if (run.rungs) {
     analysis::hold_against(*run.rungs, run.wall_us.median, run.wall_us.half_width());
   }

@@ -46,7 +46,8 @@ std::vector<analysis::KernelWaves> read_waves(const JsonReader& kernels) {
 }  // namespace
 
 std::optional<analysis::Rungs> rungs_of(const engine::RunRequest& request,
-                                        const engine::RunResult& result, int sms) {
+                                        const engine::RunResult& result,
+                                        const DeviceLimits& device) {
   if (result.rungs.empty()) {
     return std::nullopt;
   }
@@ -54,7 +55,8 @@ std::optional<analysis::Rungs> rungs_of(const engine::RunRequest& request,
   for (std::size_t i = 0; i < walls.size(); ++i) {
     walls[i] = result.rungs.at(i).wall_us;
   }
-  return analysis::make_rungs(walls, analysis::kernel_waves(*request.problem, request.config, sms));
+  return analysis::make_rungs(walls,
+                              analysis::kernel_waves(*request.problem, request.config, device));
 }
 
 Json rungs_document(const analysis::Rungs& rungs, const engine::RunResult& result) {

@@ -12,7 +12,8 @@ namespace fusescope::cli {
 
 // Of an engine's samples; none where none were taken.
 std::optional<analysis::Rungs> rungs_of(const engine::RunRequest& request,
-                                        const engine::RunResult& result, int sms);
+                                        const engine::RunResult& result,
+                                        const DeviceLimits& device);
 
 // run.json's "rungs": what the analysis says, and every sample.
 Json rungs_document(const analysis::Rungs& rungs, const engine::RunResult& result);

@@ -73,6 +73,7 @@ struct RunResult {
 
   // Measured runs only.
   std::vector<int> gpus;      // those in use, in the order of the ranks
+  std::string gemm;           // what multiplied: "wgmma, tiles of 128x256"
   std::string collectives;    // of a serial layer of two ranks or more: NCCL's file, or peer copies
   double relative_error = 0;  // of the outputs that were checked before any time counted
   std::vector<PhaseSpan> phases;  // by GPU, in the order of an iteration; where they were asked for

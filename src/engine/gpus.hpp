@@ -2,6 +2,7 @@
 // What is asked of the GPUs themselves, not of a layer's run on them. Answers in every build; one without
 // CUDA, or a machine without GPUs, says so.
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,6 +24,19 @@ struct Gpu {
   int sm_clock_mhz = 0;  // as the device reports it: its highest
   int memory_clock_mhz = 0;
   std::string pci;  // "0000:1b:00.0"
+};
+
+// The GPUs that the kernels are compiled for: how their GEMMs multiply there (the knob gemm; the first is
+// auto's), and whether anybody has run them there, or only compilers have seen them.
+struct KernelTarget {
+  const char* compute_capability;
+  const char* gemm;
+  const char* run_on;  // "" = no such GPU yet
+};
+inline constexpr std::array kKernelTargets = {
+    KernelTarget{"9.0", "wgmma, mma, mma_small", "NVIDIA H200"},
+    KernelTarget{"10.0", "mma, mma_small", ""},
+    KernelTarget{"12.0", "mma_small", ""},
 };
 
 // From one GPU to another.

@@ -105,7 +105,11 @@ struct Names<TileCounter> {
 };
 template <>
 struct Names<TileShape> {
-  static constexpr std::array<std::string_view, 2> kList = {"128x256", "128x128"};
+  static constexpr std::array<std::string_view, 3> kList = {"auto", "128x128", "128x256"};
+};
+template <>
+struct Names<GemmPath> {
+  static constexpr std::array<std::string_view, 4> kList = {"auto", "wgmma", "mma", "mma_small"};
 };
 template <>
 struct Names<Collectives> {
@@ -258,7 +262,11 @@ std::span<const Knob> knobs() {
                                       "parts of a staging plane that are announced one by one"),
       knob<&Config::activation>("activation",
                                 "silu(gate) * up: own kernel, or kernel 1's epilogue"),
-      knob<&Config::tile>("tile", "the GEMM's tile, rows x columns"),
+      knob<&Config::tile>("tile", "the GEMM's tile, rows x columns; auto is the widest that runs"),
+      knob<&Config::gemm>(
+          "gemm",
+          "instructions of the GEMMs: wgmma where the GPU has it (sm_90), mma (mma.sync) on "
+          "every other; mma_small is mma in the shared memory of sm_120"),
       knob<&Config::tile_counter>(
           "tile_counter",
           "kernels that deal out their tiles by a counter; the others do it round robin"),

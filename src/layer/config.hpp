@@ -1,7 +1,9 @@
 #pragma once
 // The knobs of the layer (DESIGN: "Knobs"). A config says how a problem is run, never what it
 // computes: outputs are bitwise equal across configs, except that `activation` fused rounds to bf16 once
-// less, and that the serial layer's reduce-scatter through NCCL rounds to bf16 after each of its additions. (`study` and `inject` are for measuring, not for outputs.)
+// less, that the serial layer's reduce-scatter through NCCL rounds to bf16 after each of its additions, and
+// that the two instructions of `gemm` add products in orders of their own. (`study` and `inject` are for
+// measuring, not for outputs.)
 
 #include <array>
 #include <cstdint>
@@ -23,7 +25,8 @@ enum class Activation { separate, fused };
 enum class ScheduleSite { device, host, fused };
 enum class LaunchOrder { stream, programmatic };
 enum class TileCounter { none, kernel_2, both };
-enum class TileShape { m128n256, m128n128 };
+enum class TileShape { automatic, m128n128, m128n256 };
+enum class GemmPath { automatic, wgmma, mma, mma_small };
 enum class Collectives { automatic, nccl, peer_copies };
 
 // The counterfactual rungs (DESIGN: "Attribution", view 3): the same kernels with one cost taken
@@ -66,7 +69,8 @@ struct Config {
   bool all_hands = true;
   int watermark_chunks = 1;
   Activation activation = Activation::separate;
-  TileShape tile = TileShape::m128n256;
+  TileShape tile = TileShape::automatic;
+  GemmPath gemm = GemmPath::automatic;  // gemm_path.hpp
   TileCounter tile_counter = TileCounter::none;
   ScheduleSite schedule = ScheduleSite::device;
   LaunchOrder launch = LaunchOrder::stream;

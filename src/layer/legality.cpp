@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "layer/gemm_path.hpp"
 #include "layer/problem.hpp"
 
 namespace fusescope {
@@ -97,6 +98,10 @@ std::string token_slots(const Case& c) {
   return "";
 }
 
+std::string gemm_runs(const Case& c) {
+  return why_no_gemm(c.config, c.device);
+}
+
 std::string watermark_parts(const Case& c) {
   const int chunks = c.config.watermark_chunks;
   if (chunks < 1 || chunks > c.shape.tokens_per_rank) {
@@ -165,7 +170,7 @@ struct Rule {
 constexpr Rule kRules[] = {
     {true, dispatch_split}, {true, combine_split},   {true, all_hands_needs_dispenser},
     {true, token_slots},    {true, watermark_parts}, {true, programmatic_launch},
-    {false, link_cap},      {false, injection},
+    {false, link_cap},      {false, injection},      {false, gemm_runs},
 };
 
 }  // namespace

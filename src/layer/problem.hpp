@@ -28,6 +28,8 @@ struct DeviceLimits {
   int smem_per_block = 0;      // [bytes], opt-in maximum
   bool fetches_first = false;  // kernel 1 can do without communication blocks: dispatch_comm_sms 0
                                // has all blocks fetch their share of the tokens, then compute
+  bool wgmma = true;           // sm_90's own matrix instructions
+  GemmPath gemm = GemmPath::automatic;  // what the knob's auto is to stand for; auto: the fastest
 };
 
 // "" if the config can run, else the rule that it breaks, in words with the numbers in them:

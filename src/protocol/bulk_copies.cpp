@@ -149,9 +149,6 @@ void Thread::learn_groups(int pending, bool reads) {
   }
 }
 
-bool WaitGroups::await_ready() const noexcept {
-  return thread.groups_done(pending, reads);
-}
 void WaitGroups::await_suspend(std::coroutine_handle<> who) const {
   thread.handle_ = who;
   thread.blocked_ = reads ? Blocked::read : Blocked::stored;

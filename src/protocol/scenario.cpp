@@ -158,6 +158,9 @@ std::string why_illegal(const Scenario& s) {
   if (s.config.dispatch == Dispatch::gather) {
     return "dispatch gather is not modelled";
   }
+  if (s.config.launch == LaunchOrder::programmatic) {
+    return "launch programmatic is not modelled";
+  }
   if (s.subject == Subject::gemm_reduce_scatter && s.config.combine != Combine::dispenser) {
     return "gemm_reduce_scatter has a dispenser only";
   }

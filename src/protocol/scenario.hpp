@@ -57,7 +57,7 @@ struct Scenario {
 
   int tokens() const { return ranks * tokens_per_rank; }
   int device_of(int rank) const { return rank % devices; }
-  int n_tiles() const { return config.tile == TileShape::m128n256 ? 1 : 2; }
+  int n_tiles() const { return config.tile == TileShape::m128n128 ? 2 : 1; }
 };
 
 // The most that a drawn scenario may have.

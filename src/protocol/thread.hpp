@@ -76,7 +76,7 @@ struct WaitPhase {
   MbarrierId mbarrier;
   std::uint32_t parity;
   bool bounded;
-  bool await_ready() const noexcept;
+  bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> who) const;
   bool await_resume() const;
 };
@@ -84,7 +84,7 @@ struct Meeting {
   Thread& thread;
   BarrierId barrier;
   std::uint32_t generation;  // that the thread waits to be over
-  bool await_ready() const noexcept;
+  bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> who) const;
   bool await_resume() const;  // whether all votes were true
 };
@@ -92,7 +92,7 @@ struct WaitGroups {
   Thread& thread;
   int pending;  // groups that may still be under way
   bool reads;   // only until shared memory has been read
-  bool await_ready() const noexcept;
+  bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> who) const;
   void await_resume() const;
 };

@@ -67,9 +67,6 @@ bool Thread::has_passed(MbarrierId id, std::uint32_t parity) const {
   return machine_.mbarrier(id).passed(parity);
 }
 
-bool WaitPhase::await_ready() const noexcept {
-  return thread.machine_.mbarrier(mbarrier).passed(parity);
-}
 void WaitPhase::await_suspend(std::coroutine_handle<> who) const {
   thread.handle_ = who;
   thread.blocked_ = Blocked::phase;
@@ -134,9 +131,6 @@ Meeting Thread::meet(BarrierId id, int threads, int count, bool vote) {
   return meeting;
 }
 
-bool Meeting::await_ready() const noexcept {
-  return thread.machine_.barrier(barrier).completed >= generation;
-}
 void Meeting::await_suspend(std::coroutine_handle<> who) const {
   thread.handle_ = who;
   thread.blocked_ = Blocked::meeting;

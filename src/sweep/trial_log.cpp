@@ -59,6 +59,9 @@ LogHeader header_from_line(std::string_view line, const std::string& file) {
   header.limits.sms = static_cast<int>(limits.at("sms").as_integer(0, kMost));
   header.limits.smem_per_block = static_cast<int>(limits.at("smem_per_block").as_integer(0, kMost));
   header.limits.fetches_first = limits.at("fetches_first").as_bool();
+  if (limits.has("wgmma")) {  // older logs are of devices that have it, or no room for it
+    header.limits.wgmma = limits.at("wgmma").as_bool();
+  }
   return header;
 }
 
@@ -148,7 +151,8 @@ std::string to_line(const LogHeader& header) {
   line["limits"] = {{"name", header.limits.name},
                     {"sms", header.limits.sms},
                     {"smem_per_block", header.limits.smem_per_block},
-                    {"fetches_first", header.limits.fetches_first}};
+                    {"fetches_first", header.limits.fetches_first},
+                    {"wgmma", header.limits.wgmma}};
   return line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

@@ -73,7 +73,8 @@ std::string hello_line(const engine::Engine& engine) {
                        {{"name", device.name},
                         {"sms", device.sms},
                         {"smem_per_block", device.smem_per_block},
-                        {"fetches_first", device.fetches_first}}}};
+                        {"fetches_first", device.fetches_first},
+                        {"wgmma", device.wgmma}}}};
   return Json{{"hello", hello}}.dump();
 }
 
@@ -126,6 +127,7 @@ WorkerHello hello_from_json(const JsonReader& reader) {
   hello.device.sms = static_cast<int>(device.at("sms").as_integer(0, kMost));
   hello.device.smem_per_block = static_cast<int>(device.at("smem_per_block").as_integer(0, kMost));
   hello.device.fetches_first = device.at("fetches_first").as_bool();
+  hello.device.wgmma = device.at("wgmma").as_bool();
   return hello;
 }
 

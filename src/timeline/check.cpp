@@ -83,7 +83,7 @@ bool belongs(Kind kind, Stage stage) {
     case Kind::reduce_wait:
     case Kind::reduce:
       return stage == Stage::final_reduce;
-    default:
+    default:  // activation_wait, and all of a job
       return stage == Stage::gemm_combine_push;
   }
 }
@@ -217,10 +217,14 @@ std::string check_inside_kernels(const Dependencies& dependencies) {
       continue;
     }
     const Event& kernel = timeline.events[phase];
+    const auto before = dependencies.previous_on_track(phase);
+    // Blocks take the SMs that those of the kernel before leave, not before its first has begun.
+    const bool overlaps = timeline.meta.programmatic && what.stage != Stage::dispatch_gemm &&
+                          before != Dependencies::kNone;
+    const std::int64_t from_ns = overlaps ? timeline.events[before].begin_ns : kernel.begin_ns;
     for (auto id = range.first; id < range.last; ++id) {
       const Event& event = timeline.events[id];
-      if (event.begin_ns + tolerance < kernel.begin_ns ||
-          event.end_ns > kernel.end_ns + tolerance) {
+      if (event.begin_ns + tolerance < from_ns || event.end_ns > kernel.end_ns + tolerance) {
         return where(timeline, event) + " lies outside its " + std::string(name(kind)) +
                " phase from " + std::to_string(kernel.begin_ns) + " to " +
                std::to_string(kernel.end_ns) + " ns";

@@ -78,7 +78,10 @@ class Causality {
         return check_wait(id);
       case Kind::reduce:
         return check_reduce(id);
+      case Kind::mainloop:
+        return check_activations(id);
       case Kind::gate_wait:
+      case Kind::activation_wait:
       case Kind::barrier:
       case Kind::ids_exchange:
       case Kind::all_gather:
@@ -159,6 +162,20 @@ class Causality {
       }
     }
     return "";
+  }
+
+  // A tile of kernel 2 comes after all of kernel 1's tiles of its row block.
+  std::string check_activations(EventId id) const {
+    if (dependencies_.track_of(id).stage != Stage::gemm_combine_push) {
+      return "";
+    }
+    const EventId last =
+        dependencies_.activating_epilogue(dependencies_.rank_of(id), event(id).row_block);
+    if (last == kNone || event(last).end_ns <= event(id).begin_ns + tolerance_) {
+      return "";
+    }
+    return name_of(id) + arguments_text(id) + " begins before kernel 1 has its activations, at " +
+           std::to_string(event(last).end_ns) + " ns";
   }
 
   // Unless records were lost: all of a rank's tokens arrive, and every row block has all of its

@@ -74,6 +74,7 @@ void Dependencies::size_tables() {
   phases_.size(ranks, kKinds + 1);
   stage_ends_.size(ranks, kStages);
   opening_.size(ranks, static_cast<std::size_t>(row_blocks));
+  activating_.size(ranks, static_cast<std::size_t>(row_blocks));
   completing_.size(ranks, static_cast<std::size_t>(row_blocks));
   watermarks_.size(ranks, ranks * static_cast<std::size_t>(std::max(wiring.watermark_chunks, 1)));
 }
@@ -139,8 +140,9 @@ void Dependencies::index_events() {
         continue;
       }
       keep_latest(stage_ends_, where.rank, static_cast<int>(where.stage), id);
-      if (what.kind == Kind::epilogue && where.stage == Stage::gemm_combine_push) {
-        keep_latest(completing_, where.rank, what.row_block, id);
+      if (what.kind == Kind::epilogue) {
+        const bool first = where.stage == Stage::dispatch_gemm;
+        keep_latest(first ? activating_ : completing_, where.rank, what.row_block, id);
       } else if (what.kind == Kind::watermark && what.index >= 0 && what.index < chunks &&
                  what.peer >= 0 && what.peer < ranks_) {
         keep_only(watermarks_, where.rank, what.peer * chunks + what.index, id);
@@ -197,6 +199,10 @@ EventId Dependencies::opening_arrive(int rank, int row_block) const {
   return opening_.at(rank, row_block);
 }
 
+EventId Dependencies::activating_epilogue(int rank, int row_block) const {
+  return activating_.at(rank, row_block);
+}
+
 EventId Dependencies::completing_epilogue(int rank, int row_block) const {
   return completing_.at(rank, row_block);
 }
@@ -234,6 +240,8 @@ EventId Dependencies::cause(EventId id) const {
   switch (what.kind) {
     case Kind::gate_wait:
       return opening_arrive(rank, what.row_block);
+    case Kind::activation_wait:
+      return activating_epilogue(rank, what.row_block);
     case Kind::ready_wait: {
       const EventId readying = readying_epilogue(rank, what.token);
       return readying != kNone ? readying : completing_epilogue(rank, what.row_block);

@@ -73,15 +73,16 @@ class Dependencies {
   // Kernel 1: which arrive opened this row block, that is counted last among the tokens that hit
   // it.
   EventId opening_arrive(int rank, int row_block) const;
-  // Kernel 2: which epilogue completed this row block.
+  // Which epilogue of kernel 1, and which of kernel 2, completed this row block.
+  EventId activating_epilogue(int rank, int row_block) const;
   EventId completing_epilogue(int rank, int row_block) const;
   // Which epilogue completed the last of this token's K row blocks. O(K).
   EventId readying_epilogue(int rank, int token) const;
   // Which watermark a sender raised at a receiver.
   EventId watermark(int sender, int receiver, int chunk) const;
 
-  // What a wait waited for, on another track: gate_wait -> opening arrive, ready_wait -> readying
-  // epilogue, reduce_wait -> watermark, barrier and the other collective phases -> the last rank to
+  // What a wait waited for, on another track: gate_wait -> opening arrive, activation_wait ->
+  // activating epilogue, ready_wait -> readying epilogue, reduce_wait -> watermark, barrier and the other collective phases -> the last rank to
   // enter (kNone if that is the event itself), a kernel's phase -> the last event of its blocks.
   // Else kNone.
   EventId cause(EventId id) const;
@@ -134,6 +135,7 @@ class Dependencies {
   Table stage_ends_;             // key: stage
   std::vector<Table> by_token_;  // one per kind that has a token
   Table opening_;                // key: row block
+  Table activating_;             // key: row block
   Table completing_;             // key: row block
   Table watermarks_;             // rank: sender; key: receiver * chunks + chunk
 };

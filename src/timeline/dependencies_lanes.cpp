@@ -13,7 +13,8 @@ namespace {
 
 // Kinds with which a lane goes on where other lanes of its block have ended.
 bool continues_block(Kind kind) {
-  return kind == Kind::claim || kind == Kind::gate_wait || kind == Kind::mainloop;
+  return kind == Kind::claim || kind == Kind::gate_wait || kind == Kind::activation_wait ||
+         kind == Kind::mainloop;
 }
 
 }  // namespace

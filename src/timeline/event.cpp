@@ -11,10 +11,10 @@ std::string_view name(Kind kind) {
       "dispatch_gemm", "activation",     "dispenser_reset", "gemm_combine_push",
       "final_reduce",  "all_gather",     "scatter_rows",    "gemm_1",
       "gemm_2",        "combine",        "reduce_scatter",  "pull",
-      "scatter",       "arrive",         "gate_wait",       "mainloop",
-      "epilogue",      "claim",          "ready_wait",      "sum",
-      "push",          "elect",          "watermark",       "reduce_wait",
-      "reduce"};
+      "scatter",       "arrive",         "gate_wait",       "activation_wait",
+      "mainloop",      "epilogue",       "claim",           "ready_wait",
+      "sum",           "push",           "elect",           "watermark",
+      "reduce_wait",   "reduce"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -54,6 +54,7 @@ Arguments arguments(Kind kind) {
     case Kind::arrive:
       return {.token = true};
     case Kind::gate_wait:
+    case Kind::activation_wait:
     case Kind::mainloop:
     case Kind::epilogue:
       return {.row_block = true, .index = true};

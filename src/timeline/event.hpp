@@ -38,7 +38,8 @@ struct Track {
 // A slice covers the work or the wait from its begin to the moment the track goes on. Waits and
 // work alternate on a track without overlap; time between two slices of a track is idle.
 enum class Kind : std::uint8_t {
-  // Stream phases, in the order of an iteration. They tile the stream; what is between is launch gap.
+  // Stream phases, in the order of an iteration. They tile the stream; what is between is launch gap. A
+  // kernel that begins while the one before it runs (Meta::programmatic) counts from the end of that one.
   ids_exchange,  // ends when every rank's ids are here
   schedule_build,
   barrier,  // [index: 0 entry, 1 after copy-in] begin = entered, end = left
@@ -61,10 +62,11 @@ enum class Kind : std::uint8_t {
   scatter,  // [token] first store to all K writes complete; dispatch gather: its one write, if any
   arrive,   // [token] counting the K arrivals; end = all counted
 
-  // Compute blocks. Kernel 1 waits at gates; both kernels compute and store tiles.
-  gate_wait,  // [row_block, index: n tile] begin = first poll, end = open
-  mainloop,   // [row_block, index: n tile]
-  epilogue,   // [row_block, index: n tile] kernel 2: end = done counter raised
+  // Compute blocks. Kernel 1 waits at gates for tokens; both kernels compute and store tiles.
+  gate_wait,        // [row_block, index: n tile] begin = first poll, end = open
+  activation_wait,  // [row_block, index: n tile] kernel 2, programmatic: until kernel 1 has the row block
+  mainloop,         // [row_block, index: n tile]
+  epilogue,         // [row_block, index: n tile] kernel 2: end = done counter raised
 
   // Kernel 2, any block that runs jobs.
   claim,       // [token, index: position in job order] taking the job from the dispenser

@@ -20,6 +20,9 @@ class FlowFinder {
         case Kind::gate_wait:
           follow_gate(id);
           break;
+        case Kind::activation_wait:
+          follow_activations(id);
+          break;
         case Kind::ready_wait:
           follow_job(id);
           break;
@@ -69,6 +72,12 @@ class FlowFinder {
            {arrive},
            {wait, true},
            {next(wait, Kind::mainloop)}});
+    }
+  }
+
+  void follow_activations(EventId wait) {
+    if (const EventId epilogue = binding_cause(wait); epilogue != kNone) {
+      add("activates rows", wait, {{epilogue}, {wait, true}, {next(wait, Kind::mainloop)}});
     }
   }
 

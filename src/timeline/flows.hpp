@@ -5,6 +5,8 @@
 //
 //   opens gate        pull -> arrive -> gate_wait -> mainloop
 //                     of the last token that the row block waited for
+//   activates rows    epilogue of kernel 1 -> activation_wait -> mainloop
+//                     of the last tile that the row block waited for
 //   makes job ready   epilogue -> ready_wait -> push
 //                     of the last row block that the token waited for
 //   raises watermark  push -> watermark -> reduce_wait -> reduce

@@ -16,6 +16,7 @@ std::string_view index_name(Kind kind) {
     case Kind::barrier:
       return "barrier";
     case Kind::gate_wait:
+    case Kind::activation_wait:
     case Kind::mainloop:
     case Kind::epilogue:
       return "n_tile";
@@ -54,6 +55,7 @@ std::string_view category(Kind kind) {
     case Kind::epilogue:
       return "compute";
     case Kind::gate_wait:
+    case Kind::activation_wait:
     case Kind::ready_wait:
     case Kind::reduce_wait:
       return "wait";

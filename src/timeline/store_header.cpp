@@ -69,6 +69,7 @@ Json meta_json(const Meta& meta) {
           {"device", meta.device},
           {"sms", meta.sms},
           {"serial", meta.serial},
+          {"programmatic", meta.programmatic},
           {"clock_bound_ns", meta.clock_bound_ns},
           {"dropped", meta.dropped},
           {"problem", meta.problem},
@@ -90,6 +91,9 @@ Meta read_meta(const JsonReader& stored) {
   meta.device = stored.at("device").as_string();
   meta.sms = static_cast<int>(stored.at("sms").as_integer(0, kMostSms));
   meta.serial = stored.at("serial").as_bool();
+  if (stored.has("programmatic")) {  // no file of an earlier program has it
+    meta.programmatic = stored.at("programmatic").as_bool();
+  }
   meta.clock_bound_ns = stored.at("clock_bound_ns").as_number();
   meta.dropped = static_cast<std::uint64_t>(stored.at("dropped").as_integer(0, INT64_MAX));
   meta.problem = stored.at("problem").as_string();

@@ -33,6 +33,7 @@ struct Meta {
   std::string device;         // "NVIDIA H200" or the profile's name
   int sms = 0;                // per device
   bool serial = false;        // the serial layer: stream phases only
+  bool programmatic = false;  // blocks of a kernel may begin while the kernel before it runs
   double clock_bound_ns = 0;  // what the alignment of two ranks' clocks is good for; 0 = one clock
   std::uint64_t dropped = 0;  // records lost to full buffers
   std::string problem;        // describe(problem)

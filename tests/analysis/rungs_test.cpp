@@ -16,6 +16,7 @@ namespace {
 
 using Walls = std::array<RungWalls, kRungs.size()>;
 
+const DeviceLimits kDevice{"a device", 132, 227 * 1024};
 constexpr std::array<double, kRungs.size()> kTrue = {600, 650, 700, 740, 740, 800};
 
 // Rounds of three samples each; every round has its own clock, and every sample its own noise.
@@ -113,7 +114,7 @@ TEST(Rungs, TilesOfTheSeedShape) {
   const Problem problem = make_problem(load_shape("seed-tp4"), parse_routing("balanced"));
   Config config;
   config.dispatch_comm_sms = 16;
-  const std::vector<KernelWaves> waves = kernel_waves(problem, config, 132);
+  const std::vector<KernelWaves> waves = kernel_waves(problem, config, kDevice);
   ASSERT_EQ(waves.size(), 2u);
   EXPECT_EQ(waves[0].tiles, 128 * 6);
   EXPECT_EQ(waves[0].waves_all(), 6);
@@ -175,7 +176,7 @@ TEST(RungSeries, NamesTheStepWhereOneMoreWaveIsNeeded) {
   for (const int sms : {4, 8, 16}) {
     Config config;
     config.dispatch_comm_sms = sms;
-    series.rungs.push_back(make_rungs(noisy(0), kernel_waves(problem, config, 132)));
+    series.rungs.push_back(make_rungs(noisy(0), kernel_waves(problem, config, kDevice)));
   }
   const std::vector<std::string> steps = wave_steps(series);
   ASSERT_EQ(steps.size(), 1U);  // kernel 2's split is the same at every value

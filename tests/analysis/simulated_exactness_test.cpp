@@ -87,15 +87,18 @@ Config random_config(std::mt19937_64& random) {
   config.all_hands = config.combine == Combine::dispenser && coin();
   config.watermark_chunks = pick(random, 1, 3);
   config.activation = coin() ? Activation::separate : Activation::fused;
-  config.tile = coin() ? TileShape::m128n256 : TileShape::m128n128;
+  config.tile = coin() ? TileShape::automatic : TileShape::m128n128;
   config.graph = coin();
+  config.tile_counter = static_cast<TileCounter>(pick(random, 0, 2));
+  config.launch = coin() ? LaunchOrder::programmatic : LaunchOrder::stream;
   return config;
 }
 
 TEST(SimulatedExactness, OnRandomSmallProblems) {
   std::mt19937_64 random(5);
   int ran = 0;
-  for (int round = 0; round < 200; ++round) {
+  int overlapped = 0;
+  for (int round = 0; round < 300; ++round) {
     Problem problem;
     const Config config = random_config(random);
     try {
@@ -107,8 +110,10 @@ TEST(SimulatedExactness, OnRandomSmallProblems) {
     expect_attributed(problem, config);
     ASSERT_FALSE(HasFatalFailure());
     ++ran;
+    overlapped += config.launch == LaunchOrder::programmatic;
   }
   EXPECT_GE(ran, 100);
+  EXPECT_GE(overlapped, 30);
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ TEST_F(GpuOptions, WithoutAGpuTheEngineIsRefused) {
   EXPECT_NE(text.out.find("No GPU: "), std::string::npos) << text.out;
   EXPECT_FALSE(machine["why_none"].get<std::string>().empty());
   EXPECT_TRUE(machine["links"].empty());
+  // What the kernels are compiled for, and where they have been run.
+  ASSERT_EQ(machine["kernels"].size(), 3U);
+  EXPECT_EQ(machine["kernels"][2]["compute_capability"], "12.0");
+  EXPECT_EQ(machine["kernels"][2]["run_on"], "");
+  EXPECT_NE(text.out.find("compiled and checked only"), std::string::npos) << text.out;
 }
 
 TEST_F(GpuOptions, SayWhatIsAccepted) {
@@ -41,6 +46,22 @@ TEST_F(GpuOptions, SayWhatIsAccepted) {
           {"--iteration", "fastest", "median, slowest, or a number"});
   refused("run --shape tiny.json --engine sim --set collectives=mpi",
           {"collectives", "auto, nccl or peer_copies"});
+}
+
+TEST_F(GpuOptions, GemmIsTheKnobOfThatName) {
+  const std::string run = "run --shape tiny.json --engine sim --profile ";
+  const test::Said forced = fusescope(run + "h200-nvlink --gemm mma");
+  EXPECT_EQ(forced.code, 0) << forced.err;
+  EXPECT_NE(forced.out.find("gemm=mma"), std::string::npos) << forced.out;
+  const test::Said pcie = fusescope(run + "rtx-pro-5000-pcie5 --gemm mma");
+  EXPECT_EQ(pcie.code, 0) << pcie.err;
+  refused(run + "h200-nvlink --gemm mmma", {"--gemm", "mmma", "auto, wgmma, mma or mma_small"});
+  refused(run + "rtx-pro-5000-pcie5 --gemm wgmma", {"--gemm", "wgmma", "auto or mma run there"});
+  refused(run + "rtx-pro-5000-pcie5 --set tile=128x256", {"tile 128x256 needs wgmma", "mma.sync"});
+  const test::Said sweep = fusescope("sweep sweep.json --gemm mma --trials 1 --out s");
+  EXPECT_EQ(sweep.code, 0) << sweep.err;
+  EXPECT_EQ(Json::parse(test::read_text(folder_ / "s/best/run.json"))["config"]["gemm"], "mma");
+  EXPECT_EQ(fusescope("check --shape tiny.json --gemm mma").code, 0);
 }
 
 TEST_F(GpuOptions, RanksStandInForTheShapes) {

@@ -127,7 +127,8 @@ __device__ void follow_signals(const Flow& flow, int reader) {
 }
 
 template <int Index, bool Ahead>
-__global__ void __launch_bounds__(kGemmThreads, 1) flow_kernel(const __grid_constant__ Flow flow) {
+__global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
+    flow_kernel(const __grid_constant__ Flow flow) {
   extern __shared__ __align__(1024) unsigned char dynamic_smem[];
   const int block = static_cast<int>(blockIdx.x);
   if (block < flow.compute_blocks) {
@@ -143,7 +144,7 @@ __global__ void __launch_bounds__(kGemmThreads, 1) flow_kernel(const __grid_cons
                                          flow.compute_blocks);
     }
     // Reuse the ring's memory, as a block does that joins another role.
-    for (int i = threadIdx.x; i < ring_bytes(kGemmVariants[Index]); i += kGemmThreads) {
+    for (int i = threadIdx.x; i < reusable_bytes(kGemmVariants[Index]); i += blockDim.x) {
       dynamic_smem[i] = 0xAB;
     }
   } else if (block < flow.compute_blocks + flow.helper_blocks) {
@@ -200,7 +201,8 @@ class FlowRun {
     constexpr int kBytes = shared_bytes(kVariant);
     ASSERT_CUDA(cudaFuncSetAttribute(flow_kernel<Index, Ahead>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    flow_kernel<Index, Ahead><<<compute + helpers + kReaders, kGemmThreads, kBytes>>>(flow);
+    flow_kernel<Index, Ahead>
+        <<<compute + helpers + kReaders, gemm_threads(kVariant), kBytes>>>(flow);
     ASSERT_CUDA(cudaDeviceSynchronize());
   }
 
@@ -223,7 +225,8 @@ using Indices = ::testing::Types<Index<variant_index({256, 64, 4, Epilogue::kSto
                                  Index<variant_index({128, 64, 6, Epilogue::kSiluMul})>,
                                  Index<variant_index({.deferred = true})>,
                                  Index<variant_index(gathering({256, 64, 4, Epilogue::kStore}))>,
-                                 Index<variant_index(gathering({128, 64, 6, Epilogue::kSiluMul}))>>;
+                                 Index<variant_index(gathering({128, 64, 6, Epilogue::kSiluMul}))>,
+                                 Index<kFirstMmaVariant>, Index<kFirstMmaVariant + 3>>;
 TYPED_TEST_SUITE(GatedGemm, Indices);
 
 template <int Index, bool Ahead>

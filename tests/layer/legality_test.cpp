@@ -42,6 +42,30 @@ TEST(Legality, CombineSplit) {
   expect_all(why([](Config& c) { c.combine_comm_sms = -1; }), {"-1"});
 }
 
+TEST(Legality, ProgrammaticLaunchesHaveNothingBetweenTheKernels) {
+  const auto programmatic = [](Config& c) {
+    c.launch = LaunchOrder::programmatic;
+    c.activation = Activation::fused;
+  };
+  EXPECT_EQ(why(programmatic), "");
+  expect_all(why([&](Config& c) {
+               programmatic(c);
+               c.activation = Activation::separate;
+             }),
+             {"launch programmatic", "activation is separate", "set activation to fused"});
+  expect_all(why([&](Config& c) {
+               programmatic(c);
+               c.combine = Combine::block_per_job;
+               c.all_hands = false;
+             }),
+             {"launch programmatic", "block_per_job", "set combine to dispenser"});
+  EXPECT_EQ(why([](Config& c) {
+              c.form = LayerForm::serial;
+              c.launch = LaunchOrder::programmatic;
+            }),
+            "");
+}
+
 TEST(Legality, AllHandsNeedsTheDispenser) {
   expect_all(why([](Config& c) { c.combine = Combine::block_per_job; }),
              {"all_hands true", "block_per_job"});

@@ -15,7 +15,7 @@ constexpr std::int32_t kStamp = 1;
 struct Places {
   CellId source, row, other, smem;
   WordId flag, near;
-  MbarrierId landed;
+  MbarrierId landed;  // and one behind it
   BarrierId barrier;
 };
 
@@ -39,7 +39,7 @@ class Litmus final : public Model {
     places_.smem = machine_.memory().add({"smem", 0}, 2);
     places_.flag = machine_.add_words({"flag", 1}, 1, 1);
     places_.near = machine_.add_words({"near", 0}, 1, 0);
-    places_.landed = machine_.add_mbarriers(1);
+    places_.landed = machine_.add_mbarriers(2);
     places_.barrier = machine_.add_barriers(1);
     const WordId aborts = machine_.add_words({"abort"}, 2, 0);
     const WordId claimed = machine_.add_words({"claimed"}, 2, 0);

@@ -223,6 +223,27 @@ TEST(MemoryModel, NamedBarriersOrderAndMustAgree) {
   expect(FindingKind::deadlock, {{0, meeting<32, 96>}, {0, meeting<32, 96>}});
 }
 
+// Two phases end by one thread, with a wait between them that has nothing to wait for.
+Task ends_two_phases(Thread& t, Places p) {
+  t.init_mbarrier(p.landed, 1, false);
+  t.init_mbarrier(p.landed + 1, 1, false);
+  co_await t.store(p.near, 1, Order::release, Scope::system);
+  t.arrive(p.landed);
+  co_await t.wait_phase(p.landed, 0);
+  t.arrive(p.landed + 1);
+}
+Task looks_between(Thread& t, Places p) {
+  co_await t.wait_at_least(p.near, 1, Order::acquire, Scope::system);
+  co_await t.wait_phase(p.landed, 0);
+  if (!t.has_passed(p.landed + 1, 0)) {
+    t.read(p.other, kStamp);  // nobody writes it: says that this was reached
+  }
+}
+
+TEST(MemoryModel, OthersRunAtWaitsThatAreOver) {
+  expect(FindingKind::stale, {{0, ends_two_phases}, {0, looks_between}});
+}
+
 Task waits_for_ever(Thread& t, Places p) {
   co_await t.wait_at_least(p.flag, 1, Order::acquire, Scope::system);
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -230,6 +231,40 @@ TEST(Check, AMeasuredGateMayOpenWhileArrivalsAreCounted) {
   EXPECT_EQ(check(timeline), "");
   timeline.events[gate].end_ns = begin - 5'000;
   EXPECT_NE(check(timeline).find("before its cause: arrive of token"), std::string::npos);
+}
+
+// Blocks of kernel 2 may begin while kernel 1 runs where the timeline says so, tiles of it never before
+// kernel 1 has their activations.
+TEST(Check, OverlappingKernels) {
+  Timeline timeline = tiny_layer();
+  std::erase_if(timeline.events, [](const Event& event) {
+    return event.kind == Kind::activation || event.kind == Kind::dispenser_reset;
+  });
+  Event* tile = nullptr;
+  for (Event& event : timeline.events) {
+    if (event.kind == Kind::mainloop && tile == nullptr &&
+        timeline.tracks[event.track].stage == Stage::gemm_combine_push) {
+      tile = &event;
+    }
+  }
+  ASSERT_NE(tile, nullptr);
+  const int rank = timeline.tracks[tile->track].rank;
+  std::int64_t activated = 0;
+  for (const Event& event : timeline.events) {
+    const Track& track = timeline.tracks[event.track];
+    if (event.kind == Kind::epilogue && track.rank == rank && track.stage == Stage::dispatch_gemm &&
+        event.row_block == tile->row_block) {
+      activated = std::max(activated, event.end_ns);
+    }
+  }
+  tile->begin_ns = activated;
+  const std::string apart = check(timeline);
+  EXPECT_NE(apart.find("lies outside its gemm_combine_push phase"), std::string::npos) << apart;
+  timeline.meta.programmatic = true;
+  EXPECT_EQ(check(timeline), "");
+  tile->begin_ns = activated - 1;
+  const std::string early = check(timeline);
+  EXPECT_NE(early.find("begins before kernel 1 has its activations"), std::string::npos) << early;
 }
 
 TEST(Check, LostRecordsExcuseMissingEvents) {

@@ -200,14 +200,14 @@ TEST_F(Store, SaysWhatIsWrong) {
 TEST_F(Store, KindsAreReadByNameNotByNumber) {
   const Timeline timeline = tiny_layer();
   std::string content = gunzip(encode_timeline(timeline), "");
-  const std::size_t at = content.find("\"gate_wait\",\"mainloop\"");
+  const std::size_t at = content.find("\"mainloop\",\"epilogue\"");
   ASSERT_NE(at, std::string::npos);
-  content.replace(at, 22, "\"mainloop\",\"gate_wait\"");
+  content.replace(at, 21, "\"epilogue\",\"mainloop\"");
   const Timeline read = decode_timeline(gzip(content), "");
   for (std::size_t i = 0; i < timeline.events.size(); ++i) {
     const Kind kind = timeline.events[i].kind;
-    const Kind expected = kind == Kind::gate_wait  ? Kind::mainloop
-                          : kind == Kind::mainloop ? Kind::gate_wait
+    const Kind expected = kind == Kind::epilogue   ? Kind::mainloop
+                          : kind == Kind::mainloop ? Kind::epilogue
                                                    : kind;
     ASSERT_EQ(read.events[i].kind, expected);
   }

@@ -17,6 +17,7 @@
 #include "engine/cuda/plan.hpp"
 #include "engine/cuda/recorder.hpp"
 #include "engine/cuda/rung_turns.hpp"
+#include "layer/gemm_path.hpp"
 #include "timeline/collect/nvtx.hpp"
 
 namespace fusescope::engine::cuda {
@@ -67,6 +68,7 @@ class CudaEngine : public Engine {
     RunResult result;
     result.provenance = timeline::Provenance::measured;
     result.source = source(request.problem->shape);
+    result.gemm = describe_gemm(with_gemm_chosen(request.config, limits_));
     const std::vector<int> of_rank = devices_of_ranks(devices_, request.problem->shape.ranks);
     std::unique_copy(of_rank.begin(), of_rank.end(), std::back_inserter(result.gpus));
     try {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/error.hpp"
 #include "kernels/cuda_check.hpp"
@@ -20,14 +21,25 @@ int attribute(cudaDeviceAttr which, int device) {
 std::string what_it_lacks(int device) {
   const int major = attribute(cudaDevAttrComputeCapabilityMajor, device);
   const int minor = attribute(cudaDevAttrComputeCapabilityMinor, device);
-  if (major != 9 || minor != 0) {
-    return fmt::format("compute capability {}.{}, and the kernels are built for 9.0 (sm_90a)",
+  const bool built_for = minor == 0 && (major == 9 || major == 10 || major == 12);
+  if (!built_for) {
+    return fmt::format("compute capability {}.{}, and the kernels are built for 9.0, 10.0 and 12.0",
                        major, minor);
   }
   if (attribute(cudaDevAttrCooperativeLaunch, device) == 0) {
     return "no cooperative launches";
   }
   return "";
+}
+
+// What `gemm` auto stands for, for programs that take no knobs: the tests of these kernels.
+GemmPath gemm_by_environment() {
+  const char* const text = std::getenv("FUSESCOPE_GEMM");
+  Config config;
+  if (text != nullptr) {
+    set_knob(config, "gemm", std::string(text), "FUSESCOPE_GEMM", "");
+  }
+  return config.gemm;
 }
 
 Device describe(int index) {
@@ -38,6 +50,7 @@ Device describe(int index) {
   device.name = properties.name;
   device.sms = attribute(cudaDevAttrMultiProcessorCount, index);
   device.smem_per_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, index);
+  device.wgmma = attribute(cudaDevAttrComputeCapabilityMajor, index) == 9;
   device.lacks = what_it_lacks(index);
   return device;
 }
@@ -60,7 +73,8 @@ bool can_access(int from, int to) {
 }  // namespace
 
 DeviceLimits limits_of(const Device& device) {
-  return {device.name, device.sms, device.smem_per_block, true};
+  return {device.name, device.sms,   device.smem_per_block,
+          true,        device.wgmma, gemm_by_environment()};
 }
 
 std::vector<Device> find_devices() {
@@ -120,7 +134,7 @@ std::vector<Device> select_devices(const std::vector<int>& wanted) {
     throw InputError(
         {"", "engine",
          "cuda finds no usable GPU: " + (all.empty() ? why_no_devices() : list_of(all)),
-         "a GPU of compute capability 9.0, or engine sim"});
+         "a GPU of compute capability 9.0, 10.0 or 12.0, or engine sim"});
   }
   for (const Device& d : chosen) {
     if (d.name != chosen.front().name || d.sms != chosen.front().sms) {

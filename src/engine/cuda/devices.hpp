@@ -15,6 +15,7 @@ struct Device {
   int sms = 0;
   int smem_per_block = 0;  // [bytes], opt-in maximum
   std::string lacks;       // "" = usable, else what is missing, in words
+  bool wgmma = true;       // sm_90's own matrix instructions
 };
 
 // What legality asks of it.

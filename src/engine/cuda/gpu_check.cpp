@@ -11,6 +11,7 @@
 #include "engine/cuda/layer_runner.hpp"
 #include "engine/cuda/nccl_choice.hpp"
 #include "engine/cuda/plan.hpp"
+#include "layer/gemm_path.hpp"
 #include "layer/table_checks.hpp"
 
 namespace fusescope::engine::cuda {
@@ -190,6 +191,9 @@ class GpuCheck {
     add([](Config& c) { c.all_hands = !c.all_hands; });
     add([](Config& c) { c.watermark_chunks = 4; });
     add([](Config& c) { c.tile = TileShape::m128n128; });
+    if (with_gemm_chosen(base, limits_).gemm == GemmPath::mma) {  // wgmma's bits are its own
+      add([](Config& c) { c.gemm = GemmPath::mma_small; });
+    }
     add([](Config& c) { c.graph = !c.graph; });
     add([](Config& c) { c.tile_counter = TileCounter::both; });
     add([](Config& c) { c.launch = LaunchOrder::programmatic; });

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "engine/cuda/staged_runs.hpp"
 #include "engine/cuda/verifier.hpp"
+#include "layer/gemm_path.hpp"
 #include "timeline/collect/nvtx.hpp"
 
 namespace fusescope::engine::cuda {
@@ -73,7 +74,8 @@ LayerRunner::LayerRunner(const Problem& problem, const std::vector<Device>& devi
 
 LayerRunner::~LayerRunner() = default;
 
-void LayerRunner::configure(const Config& config, const Faults& faults) {
+void LayerRunner::configure(const Config& wanted, const Faults& faults) {
+  const Config config = with_gemm_chosen(wanted, limits_of(devices_.front()));
   config_ = config;
   for (DeviceRun& run : runs_) {
     run.recorded_graph.reset();

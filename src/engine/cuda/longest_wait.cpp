@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
+#include "engine/cuda/gemm_variant.hpp"
 #include "engine/cuda/plan.hpp"
 
 namespace fusescope::engine::cuda {
 namespace {
 
-constexpr int kJobGroupsPerBlock = 3;  // warpgroups of a resident block that take jobs on their own
 constexpr long long kJobBlocksPerSm = 16;  // at most: threads, for short-lived blocks of one job
 
 long long rounds(long long operations, long long at_once) {
@@ -30,7 +30,8 @@ long long jobs_per_runner(const Shape& shape, const Config& config, const Device
         config.combine_comm_sms * std::clamp(device.smem_per_block / bytes, 1LL, kJobBlocksPerSm));
   }
   const int blocks = config.all_hands ? device.sms : config.combine_comm_sms;
-  return rounds(shape.tokens(), static_cast<long long>(blocks) * kJobGroupsPerBlock);
+  const int groups = kernels::job_groups(gemm_variant(config, kernels::Epilogue::kStore));
+  return rounds(shape.tokens(), static_cast<long long>(blocks) * groups);
 }
 
 // How many of the delayed operations one thread may run one after the other.

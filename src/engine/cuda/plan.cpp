@@ -7,8 +7,10 @@
 #include <limits>
 #include <stdexcept>
 
+#include "engine/cuda/gemm_variant.hpp"
 #include "engine/cuda/longest_wait.hpp"
 #include "kernels/gemm/gemm_args.hpp"
+#include "layer/gemm_path.hpp"
 
 namespace fusescope::engine::cuda {
 namespace {
@@ -17,27 +19,18 @@ using kernels::Epilogue;
 using kernels::GemmVariant;
 using kernels::GroupedGemmDesc;
 
-GemmVariant variant_of(TileShape tile, Epilogue epilogue, bool gathers = false) {
-  const int block_n = tile == TileShape::m128n256 ? 256 : 128;
-  const auto found = std::find_if(
-      kernels::kGemmVariants.begin(), kernels::kGemmVariants.end(), [&](const GemmVariant& v) {
-        return v.block_n == block_n && v.epilogue == epilogue && v.gathers == gathers;
-      });
-  if (found == kernels::kGemmVariants.end()) {
-    throw std::logic_error("no GEMM variant is built for a tile of " + std::to_string(block_n) +
-                           " columns");
-  }
-  return *found;
-}
-
 Epilogue epilogue_of(Activation activation) {
   return activation == Activation::fused ? Epilogue::kSiluMul : Epilogue::kStore;
 }
 
-// Of kernel 1. The serial layer has rows in place.
+// The serial layer has rows in place.
+bool gathers(const Config& config) {
+  return config.form == LayerForm::fused && config.dispatch == Dispatch::gather;
+}
+
+// Of kernel 1.
 GemmVariant variant_1(const Config& config) {
-  return variant_of(config.tile, epilogue_of(config.activation),
-                    config.form == LayerForm::fused && config.dispatch == Dispatch::gather);
+  return gemm_variant(config, epilogue_of(config.activation), gathers(config));
 }
 
 GroupedGemmDesc desc_1(const Shape& shape, std::int64_t rows) {
@@ -95,6 +88,11 @@ kernels::Delays delays_of(const Inject& inject) {
   return delays;
 }
 
+// Shared memory that a block without a GEMM may ask for.
+int block_bytes(const Config& config) {
+  return config.gemm == GemmPath::mma_small ? kernels::kSmallSharedBytes : kernels::kMaxSharedBytes;
+}
+
 bool computes_only(Study study) {
   return study == Study::compute_all || study == Study::compute_split;
 }
@@ -117,7 +115,7 @@ void plan_gemms(RankPlan& plan, const LayerMemory& memory, const Config& config)
     plan.dispatch.gemm.next_tile = &plan.layer.counters->next_tile[0];
   }
 
-  plan.combine_variant = variant_of(config.tile, Epilogue::kStore);
+  plan.combine_variant = gemm_variant(config, Epilogue::kStore);
   GroupedGemmDesc two = desc_2(memory.shape(), rows);
   two.a = plan.layer.act;
   two.b = m.down_weights;
@@ -137,14 +135,14 @@ SlotOrder slot_order(const Config& config) {
   return config.study == Study::ideal_order ? SlotOrder::interleave_sources : config.slot_order;
 }
 
-// Three warpgroups share what the GEMM leaves of a block's shared memory; blocks of one job have an SM's, for
+// A block's warpgroups share what the GEMM leaves of a block's shared memory; blocks of one job have an SM's, for
 // three of them where three fit.
 kernels::JobRing job_ring(const Shape& shape, const Config& config) {
-  const GemmVariant variant = variant_of(config.tile, Epilogue::kStore);
+  const GemmVariant variant = gemm_variant(config, Epilogue::kStore);
   const kernels::JobRing ring =
       kernels::widest_job_ring(shape.hidden, shape.topk, kernels::bytes_for_job_group(variant));
   return ring.pieces == 0 && config.combine == Combine::block_per_job
-             ? kernels::widest_job_ring(shape.hidden, shape.topk, kernels::kMaxSharedBytes)
+             ? kernels::widest_job_ring(shape.hidden, shape.topk, block_bytes(config))
              : ring;
 }
 
@@ -219,11 +217,12 @@ std::uint64_t link_row_time(const Shape& shape, double link_gbps) {
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(units)));
 }
 
-std::string why_illegal_on_device(const Problem& problem, const Config& config,
+std::string why_illegal_on_device(const Problem& problem, const Config& wanted,
                                   const DeviceLimits& device, std::uint64_t deadline_ns) {
-  if (std::string why = why_illegal(problem, config, device); !why.empty()) {
+  if (std::string why = why_illegal(problem, wanted, device); !why.empty()) {
     return why;
   }
+  const Config config = with_gemm_chosen(wanted, device);
   const Shape& shape = problem.shape;
   if (std::string why = why_past_deadline(shape, config, device, deadline_ns); !why.empty()) {
     return why;
@@ -246,6 +245,10 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
         "{}",
         rows, shape.hidden, units, kMostUnits);
   }
+  if (gathers(config) && config.gemm != GemmPath::wgmma) {
+    return "dispatch gather is built for the GEMMs with wgmma, and here they run with mma.sync: set "
+           "dispatch to scatter";
+  }
   const GemmVariant one = variant_1(config);
   if (one.gathers && shape.hidden % one.block_k != 0) {
     return fmt::format(
@@ -253,7 +256,7 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
         "dispatch to scatter",
         one.block_k, shape.hidden);
   }
-  const GemmVariant two = variant_of(config.tile, Epilogue::kStore);
+  const GemmVariant two = gemm_variant(config, Epilogue::kStore);
   if (std::string why = why_unsupported(desc_1(shape, rows), one); !why.empty()) {
     return "gate/up GEMM: " + why;
   }
@@ -263,9 +266,9 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
   if (config.form == LayerForm::serial) {
     return "";
   }
-  if (config.tokens_per_block > kernels::kMaxTokensPerBlock) {
+  if (const int threads = gemm_threads(one); config.tokens_per_block > threads) {
     return fmt::format("tokens_per_block {} is more than a block's {} threads",
-                       config.tokens_per_block, kernels::kMaxTokensPerBlock);
+                       config.tokens_per_block, threads);
   }
   if (config.watermark_chunks > kernels::kMaxWatermarkChunks) {
     return fmt::format("watermark_chunks {} is more than the {} flags that a plane has",
@@ -278,7 +281,7 @@ std::string why_illegal_on_device(const Problem& problem, const Config& config,
         per_job ? "block_per_job" : "dispenser",
         kernels::job_group_bytes(shape.hidden, shape.topk, {8, 1}), shape.hidden, shape.topk,
         per_job ? "a block has" : "the GEMM leaves a warpgroup",
-        per_job ? kernels::kMaxSharedBytes : kernels::bytes_for_job_group(two));
+        per_job ? block_bytes(config) : kernels::bytes_for_job_group(two));
   }
   return "";
 }

@@ -33,6 +33,7 @@ struct RankPlan {
   kernels::FinalReduceArgs reduce;
 };
 
+// Here and below, but for why_illegal_on_device: a config with its GEMM chosen (layer/gemm_path.hpp).
 RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, int sms,
                    const Faults& faults);
 

@@ -54,7 +54,7 @@ timeline::RecordedWork recorded_work(const TableSizes& sizes, const RankPlan& pl
   work.combine_compute_blocks = plan.combine.compute_blocks;
   work.combine_job_blocks =
       per_job ? plan.layer.tokens : plan.combine_blocks - plan.combine.compute_blocks;
-  work.job_groups_per_block = per_job ? 1 : kernels::kJobGroups;
+  work.job_groups_per_block = per_job ? 1 : kernels::job_groups(plan.combine_variant);
   work.block_per_job = per_job;
   work.all_hands = plan.combine.runs_jobs && plan.combine.all_hands;
   work.reduce_blocks = kernels::final_reduce_blocks(plan.layer.tokens_per_rank);

@@ -191,6 +191,7 @@ RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, co
   meta.provenance = timeline::Provenance::measured;
   meta.device = runner.devices().front().name;
   meta.sms = runner.devices().front().sms;
+  meta.programmatic = config.launch == LaunchOrder::programmatic;
   meta.clock_bound_ns = clocks.bound_ns;
   meta.problem = describe(problem);
   meta.config = describe(config);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "layer/gemm_path.hpp"
+
 namespace fusescope::engine::sim {
 namespace {
 
@@ -60,17 +62,22 @@ double capped(double rate, double cap) {
 
 }  // namespace
 
+DeviceLimits limits_of(const Profile& profile) {
+  return {profile.name, static_cast<int>(profile.sms),
+          static_cast<int>(profile.smem_per_block * 1024), true};
+}
+
 Costs make_costs(const Profile& profile, const Shape& shape, const Config& config, int rows) {
   Costs costs;
+  const TileShape tile = with_gemm_chosen(config, limits_of(profile)).tile;
   const double hidden = shape.hidden;
   const double inner = shape.intermediate;
   const bool splits = config.form == LayerForm::fused && config.study != Study::compute_all;
-  costs.gemm_1 = tile_costs(profile, config.tile,
+  costs.gemm_1 = tile_costs(profile, tile,
                             {2 * inner, hidden, config.activation == Activation::fused,
                              profile.sms - (splits ? config.dispatch_comm_sms : 0)});
-  costs.gemm_2 =
-      tile_costs(profile, config.tile,
-                 {hidden, inner, false, profile.sms - (splits ? config.combine_comm_sms : 0)});
+  costs.gemm_2 = tile_costs(
+      profile, tile, {hidden, inner, false, profile.sms - (splits ? config.combine_comm_sms : 0)});
   costs.gemm_memory_scale = 1 / profile.dram_gemm_fraction;
   costs.gather_memory_scale = 1 / profile.dram_gather_fraction;
 

@@ -4,6 +4,7 @@
 
 #include "engine/sim/profile.hpp"
 #include "layer/config.hpp"
+#include "layer/problem.hpp"
 #include "layer/shape.hpp"
 
 namespace fusescope::engine::sim {
@@ -45,6 +46,9 @@ struct Costs {
   double activation(double rows) const { return activation_floor + rows * activation_row; }
   double activation_floor = 0, activation_row = 0;
 };
+
+// What legality asks of the profile's device.
+DeviceLimits limits_of(const Profile& profile);
 
 Costs make_costs(const Profile& profile, const Shape& shape, const Config& config, int rows);
 

@@ -29,7 +29,7 @@ Task compute_block(Rank& rank, int block, int blocks, bool gated, bool fetches_f
       world.recorder.add_track(rank.id, Stage::dispatch_gemm, Role::compute, block);
   const Gemm gemm = gemm_1(rank);
   const int end = tiles(rank, gemm.costs);
-  for (int tile = block; tile < end; tile += blocks) {
+  for (int tile = block; tile < end; tile = tile_after(rank, Stage::dispatch_gemm, tile, blocks)) {
     if (gated) {
       const int row_block = tile / gemm.costs.n_tiles;
       const Time begin = world.scheduler.now();
@@ -38,8 +38,9 @@ Task compute_block(Rank& rank, int block, int blocks, bool gated, bool fetches_f
                            {.row_block = row_block, .index = tile % gemm.costs.n_tiles});
     }
     co_await run_tile(rank, gemm, track, tile);
+    rank.computed[tile / gemm.costs.n_tiles].add(world.scheduler, us(world.profile.poll_latency));
   }
-  end_block(rank);
+  end_block(rank, Stage::dispatch_gemm);
 }
 
 bool is_routed_to(const Rank& rank, int token, int expert) {
@@ -163,12 +164,12 @@ Task fetch_tokens(Rank& rank, Fetcher fetcher) {
 
 Task communication_block(Rank& rank, int block, int blocks) {
   co_await fetch_tokens(rank, {Role::communication, block, blocks, 0});
-  end_block(rank);
+  end_block(rank, Stage::dispatch_gemm);
 }
 
 }  // namespace
 
-Task dispatch_gemm(Rank& rank) {
+void start_dispatch_gemm(Rank& rank) {
   World& world = rank.world;
   const Study study = world.config.study;
   const bool communicates = study != Study::compute_all && study != Study::compute_split;
@@ -178,16 +179,13 @@ Task dispatch_gemm(Rank& rank) {
   const int comm_sms = communicates ? world.config.dispatch_comm_sms : 0;
   const bool fetches_first = communicates && comm_sms == 0;
 
-  const Time begin = world.scheduler.now();
-  begin_kernel(rank, compute_sms + comm_sms);
+  begin_kernel(rank, Stage::dispatch_gemm, compute_sms + comm_sms);
   for (int block = 0; block < compute_sms; ++block) {
     world.scheduler.spawn(compute_block(rank, block, compute_sms, gated, fetches_first));
   }
   for (int block = 0; block < comm_sms; ++block) {
     world.scheduler.spawn(communication_block(rank, block, comm_sms));
   }
-  co_await rank.running->opened();
-  world.recorder.slice(rank.stream, Kind::dispatch_gemm, begin, world.scheduler.now());
 }
 
 }  // namespace fusescope::engine::sim

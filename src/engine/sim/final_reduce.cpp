@@ -10,6 +10,7 @@ namespace {
 Task reduce_block(Rank& rank, int block, int blocks) {
   World& world = rank.world;
   Scheduler& scheduler = world.scheduler;
+  co_await get_sm(rank, Stage::final_reduce, block);
   const int ranks = world.shape.ranks;
   const int chunks = world.config.watermark_chunks;
   const TrackId track = world.recorder.add_track(rank.id, Stage::final_reduce, Role::reduce, block);
@@ -30,21 +31,18 @@ Task reduce_block(Rank& rank, int block, int blocks) {
     co_await scheduler.until(rounded(end) + us(world.profile.job_latency));
     world.recorder.slice(track, Kind::reduce, begin, scheduler.now(), {.index = chunk});
   }
-  end_block(rank);
+  end_block(rank, Stage::final_reduce);
 }
 
 }  // namespace
 
-Task final_reduce(Rank& rank) {
+void start_final_reduce(Rank& rank) {
   World& world = rank.world;
   const int blocks = std::min(world.sms(), world.shape.tokens_per_rank);
-  const Time begin = world.scheduler.now();
-  begin_kernel(rank, blocks);
+  begin_kernel(rank, Stage::final_reduce, blocks);
   for (int block = 0; block < blocks; ++block) {
     world.scheduler.spawn(reduce_block(rank, block, blocks));
   }
-  co_await rank.running->opened();
-  world.recorder.slice(rank.stream, Kind::final_reduce, begin, world.scheduler.now());
 }
 
 }  // namespace fusescope::engine::sim

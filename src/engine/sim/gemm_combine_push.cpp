@@ -155,11 +155,20 @@ enum class Then { ends, joins, holds_short_lived };
 
 Task compute_block(Rank& rank, int block, int blocks, Then then) {
   World& world = rank.world;
+  co_await get_sm(rank, Stage::gemm_combine_push, block);
   const TrackId track =
       world.recorder.add_track(rank.id, Stage::gemm_combine_push, Role::compute, block);
   const Gemm gemm = gemm_2(rank);
   const int end = tiles(rank, gemm.costs);
-  for (int tile = block; tile < end; tile += blocks) {
+  for (int tile = block; tile < end;
+       tile = tile_after(rank, Stage::gemm_combine_push, tile, blocks)) {
+    if (world.overlaps()) {
+      const int row_block = tile / gemm.costs.n_tiles;
+      const Time begin = world.scheduler.now();
+      co_await rank.computed[row_block].opened();
+      world.recorder.slice(track, Kind::activation_wait, begin, world.scheduler.now(),
+                           {.row_block = row_block, .index = tile % gemm.costs.n_tiles});
+    }
     co_await run_tile(rank, gemm, track, tile);
     rank.done[tile / gemm.costs.n_tiles].add(world.scheduler, us(world.profile.poll_latency));
   }
@@ -170,24 +179,25 @@ Task compute_block(Rank& rank, int block, int blocks, Then then) {
     co_await run_short_lived(rank, {Role::compute, block, timeline::kFirstFreeLane},
                              static_cast<int>(world.profile.job_blocks_per_freed_sm));
   }
-  end_block(rank);
+  end_block(rank, Stage::gemm_combine_push);
 }
 
 Task short_lived_blocks(Rank& rank, int sm) {
   co_await run_short_lived(rank, {Role::communication, sm, 0},
                            static_cast<int>(rank.world.profile.job_blocks_per_sm));
-  end_block(rank);
+  end_block(rank, Stage::gemm_combine_push);
 }
 
 }  // namespace
 
-Task job_block(Rank& rank, TrackId track) {
+Task job_block(Rank& rank, TrackId track, int block) {
+  co_await get_sm(rank, Stage::gemm_combine_push, block);
   Server sm;
   co_await run_jobs(rank, sm, track);
-  end_block(rank);
+  end_block(rank, Stage::gemm_combine_push);
 }
 
-Task gemm_combine_push(Rank& rank) {
+void start_gemm_combine_push(Rank& rank) {
   World& world = rank.world;
   const Config& config = world.config;
   const bool combines = config.study != Study::compute_all && config.study != Study::compute_split;
@@ -200,8 +210,7 @@ Task gemm_combine_push(Rank& rank) {
                     : config.all_hands ? Then::joins
                                        : Then::ends;
 
-  const Time begin = world.scheduler.now();
-  begin_kernel(rank, compute_sms + comm_sms);
+  begin_kernel(rank, Stage::gemm_combine_push, compute_sms + comm_sms);
   for (int block = 0; block < compute_sms; ++block) {
     world.scheduler.spawn(compute_block(rank, block, compute_sms, then));
   }
@@ -212,10 +221,8 @@ Task gemm_combine_push(Rank& rank) {
     }
     const TrackId track =
         world.recorder.add_track(rank.id, Stage::gemm_combine_push, Role::communication, block);
-    world.scheduler.spawn(job_block(rank, track));
+    world.scheduler.spawn(job_block(rank, track, compute_sms + block));
   }
-  co_await rank.running->opened();
-  world.recorder.slice(rank.stream, Kind::gemm_combine_push, begin, world.scheduler.now());
 }
 
 }  // namespace fusescope::engine::sim

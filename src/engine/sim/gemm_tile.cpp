@@ -18,6 +18,13 @@ int tiles(const Rank& rank, const TileCosts& costs) {
   return rank.tables.row_blocks() * costs.n_tiles;
 }
 
+int tile_after(Rank& rank, Stage stage, int tile, int workers) {
+  const TileCounter counter = rank.world.config.tile_counter;
+  const bool second = stage == Stage::gemm_combine_push;
+  const bool dealt = counter == TileCounter::both || (counter == TileCounter::kernel_2 && second);
+  return dealt ? workers + rank.next_tile[second ? 1 : 0]++ : tile + workers;
+}
+
 Task run_tile(Rank& rank, Gemm gemm, TrackId track, int tile) {
   Scheduler& scheduler = rank.world.scheduler;
   Recorder& recorder = rank.world.recorder;

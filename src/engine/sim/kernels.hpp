@@ -16,9 +16,13 @@ Task meet(Rank& rank, Kind kind, Rendezvous& rendezvous, int index = -1);
 Task prologue(Rank& rank);
 Task launch_gap(Rank& rank);
 
-// A kernel as the stream sees it: its blocks start together, and it ends with the last of them.
-void begin_kernel(Rank& rank, int blocks);
-void end_block(Rank& rank);
+// A kernel as the stream sees it: it ends with the last of its blocks. They start together or, where kernels
+// overlap, each when it gets an SM.
+void begin_kernel(Rank& rank, Stage stage, int blocks);
+Task get_sm(Rank& rank, Stage stage, int block);
+void end_block(Rank& rank, Stage stage);
+// Until all blocks have ended; `begin`: of the kernel's slice.
+Task end_of_kernel(Rank& rank, Stage stage, Time begin);
 
 // gemm_tile.cpp: one tile of either GEMM, main loop and epilogue.
 struct Gemm {
@@ -30,21 +34,23 @@ struct Gemm {
 Gemm gemm_1(Rank& rank);
 Gemm gemm_2(Rank& rank);
 int tiles(const Rank& rank, const TileCosts& costs);
+// The tile that a worker of so many takes behind this one.
+int tile_after(Rank& rank, Stage stage, int tile, int workers);
 Task run_tile(Rank& rank, Gemm gemm, TrackId track, int tile);
 
 // dispatch_gemm.cpp
-Task dispatch_gemm(Rank& rank);
+void start_dispatch_gemm(Rank& rank);
 // Issues one token's pull over a block's copy path; returns when its row is in shared memory [ns].
 double pull_row(Rank& rank, Server& block, int token, double now);
 // Issues the stores of one token, if it has any; returns when the writes are complete [ns].
 double store_row(Rank& rank, Server& block, int token, double now);
 
 // gemm_combine_push.cpp
-Task gemm_combine_push(Rank& rank);
-Task job_block(Rank& rank,
-               TrackId track);  // one resident block that claims jobs until none is left
+void start_gemm_combine_push(Rank& rank);
+// One resident block that claims jobs until none is left; `block` of the kernel.
+Task job_block(Rank& rank, TrackId track, int block);
 
 // final_reduce.cpp
-Task final_reduce(Rank& rank);
+void start_final_reduce(Rank& rank);
 
 }  // namespace fusescope::engine::sim

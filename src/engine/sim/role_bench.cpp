@@ -29,7 +29,7 @@ Task dispatch_in_step(Rank& rank, int block) {
     }
     co_await scheduler.until(scheduler.now() + us(world.profile.arrive_latency));
   }
-  end_block(rank);
+  end_block(rank, Stage::dispatch_gemm);
 }
 
 Task pull_only_block(Rank& rank, int block) {
@@ -49,17 +49,17 @@ Task pull_only_block(Rank& rank, int block) {
     }
     co_await scheduler.until(rounded(landed));
   }
-  end_block(rank);
+  end_block(rank, Stage::dispatch_gemm);
 }
 
 // Runs `blocks` blocks of one role on every rank; returns when the last one ended.
 template <class SpawnBlock>
-double run_role(const Problem& problem, const Profile& profile, const Config& config, int blocks,
-                SpawnBlock spawn_block) {
+double run_role(const Problem& problem, const Profile& profile, const Config& config, Stage stage,
+                int blocks, SpawnBlock spawn_block) {
   const std::vector<ScheduleTables> tables = tables_for(problem, config);
   World world(problem, config, profile, tables, 1, false);
   for (const std::unique_ptr<Rank>& rank : world.ranks) {
-    begin_kernel(*rank, blocks);
+    begin_kernel(*rank, stage, blocks);
     for (int block = 0; block < blocks; ++block) {
       world.scheduler.spawn(spawn_block(*rank, block));
     }
@@ -90,15 +90,16 @@ double phase_us(const timeline::Timeline& timeline, Kind kind) {
 
 double dispatch_alone_us(const Problem& problem, const Profile& profile, int comm_sms,
                          int tokens_per_block) {
-  return run_role(problem, profile, dispatch_config(comm_sms, tokens_per_block), comm_sms,
+  return run_role(problem, profile, dispatch_config(comm_sms, tokens_per_block),
+                  Stage::dispatch_gemm, comm_sms,
                   [](Rank& rank, int block) { return dispatch_in_step(rank, block); });
 }
 
 double pull_alone_gbps(const Problem& problem, const Profile& profile, int comm_sms,
                        int tokens_per_block) {
   const double us =
-      run_role(problem, profile, dispatch_config(comm_sms, tokens_per_block), comm_sms,
-               [](Rank& rank, int block) { return pull_only_block(rank, block); });
+      run_role(problem, profile, dispatch_config(comm_sms, tokens_per_block), Stage::dispatch_gemm,
+               comm_sms, [](Rank& rank, int block) { return pull_only_block(rank, block); });
   const double rows = problem.shape.tokens() - problem.shape.tokens_per_rank;
   return rows * problem.shape.hidden * 2 / (us * 1e3);
 }
@@ -107,10 +108,12 @@ double jobs_alone_us(const Problem& problem, const Profile& profile, int comm_sm
   Config config;
   config.combine_comm_sms = comm_sms;
   config.study = Study::gates_open;
-  return run_role(problem, profile, config, comm_sms, [](Rank& rank, int block) {
-    return job_block(rank, rank.world.recorder.add_track(rank.id, Stage::gemm_combine_push,
-                                                         Role::communication, block));
-  });
+  return run_role(problem, profile, config, Stage::gemm_combine_push, comm_sms,
+                  [](Rank& rank, int block) {
+                    const TrackId track = rank.world.recorder.add_track(
+                        rank.id, Stage::gemm_combine_push, Role::communication, block);
+                    return job_block(rank, track, block);
+                  });
 }
 
 GemmTimes gemms_alone_us(const Problem& problem, const Profile& profile, TileShape tile) {

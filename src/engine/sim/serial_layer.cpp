@@ -5,24 +5,23 @@
 namespace fusescope::engine::sim {
 namespace {
 
-Task tile_block(Rank& rank, Gemm gemm, int block, int blocks) {
+Task tile_block(Rank& rank, Stage stage, Gemm gemm, int block, int blocks) {
   const TrackId unrecorded = kNoTrack;
   const int end = tiles(rank, gemm.costs);
   for (int tile = block; tile < end; tile += blocks) {
     co_await run_tile(rank, gemm, unrecorded, tile);
   }
-  end_block(rank);
+  end_block(rank, stage);
 }
 
-Task gemm_kernel(Rank& rank, Kind kind, Gemm gemm) {
+Task gemm_kernel(Rank& rank, Stage stage, Gemm gemm) {
   World& world = rank.world;
   const Time begin = world.scheduler.now();
-  begin_kernel(rank, world.sms());
+  begin_kernel(rank, stage, world.sms());
   for (int block = 0; block < world.sms(); ++block) {
-    world.scheduler.spawn(tile_block(rank, gemm, block, world.sms()));
+    world.scheduler.spawn(tile_block(rank, stage, gemm, block, world.sms()));
   }
-  co_await rank.running->opened();
-  world.recorder.slice(rank.stream, kind, begin, world.scheduler.now());
+  co_await end_of_kernel(rank, stage, begin);
 }
 
 }  // namespace
@@ -42,13 +41,13 @@ Task run_serial_layer(Rank& rank) {
   co_await launch_gap(rank);
   co_await phase(rank, Kind::scatter_rows, costs.scatter_rows);
   co_await launch_gap(rank);
-  co_await gemm_kernel(rank, Kind::gemm_1, gemm_1(rank));
+  co_await gemm_kernel(rank, Stage::dispatch_gemm, gemm_1(rank));
   co_await launch_gap(rank);
   if (world.config.activation == Activation::separate) {
     co_await phase(rank, Kind::activation, costs.activation(rank.tables.rows()));
     co_await launch_gap(rank);
   }
-  co_await gemm_kernel(rank, Kind::gemm_2, gemm_2(rank));
+  co_await gemm_kernel(rank, Stage::gemm_combine_push, gemm_2(rank));
   co_await launch_gap(rank);
   co_await phase(rank, Kind::combine, costs.combine);
   co_await launch_gap(rank);

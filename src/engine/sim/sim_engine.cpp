@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/hash.hpp"
 #include "base/version.hpp"
+#include "engine/sim/costs.hpp"
 #include "engine/sim/simulate.hpp"
 
 namespace fusescope::engine::sim {
@@ -46,6 +47,7 @@ void stamp(timeline::Timeline& timeline, const RunRequest& request, const Profil
   meta.device = profile.name;
   meta.sms = static_cast<int>(profile.sms);
   meta.serial = request.config.form == LayerForm::serial;
+  meta.programmatic = !meta.serial && request.config.launch == LaunchOrder::programmatic;
   meta.problem = describe(*request.problem);
   meta.config = describe(request.config);
   meta.command = request.command;
@@ -65,12 +67,8 @@ std::uint64_t hash(const Profile& profile) {
 
 }  // namespace
 
-SimEngine::SimEngine(Profile profile) : profile_(std::move(profile)) {
-  device_.name = profile_.name;
-  device_.sms = static_cast<int>(profile_.sms);
-  device_.smem_per_block = static_cast<int>(profile_.smem_per_block * 1024);
-  device_.fetches_first = true;
-}
+SimEngine::SimEngine(Profile profile)
+    : profile_(std::move(profile)), device_(limits_of(profile_)) {}
 
 std::string SimEngine::identity() const {
   return "sim " + profile_.name + " profile " + std::to_string(hash(profile_));

@@ -1,5 +1,6 @@
 // Phases of a rank's stream: in order, one slice each, with launch gaps between them.
 #include "engine/sim/kernels.hpp"
+#include "timeline/dependencies.hpp"
 
 namespace fusescope::engine::sim {
 
@@ -31,12 +32,29 @@ Task launch_gap(Rank& rank) {
   co_await scheduler.until(scheduler.now() + rounded(rank.world.costs.launch_gap));
 }
 
-void begin_kernel(Rank& rank, int blocks) {
-  rank.running = std::make_unique<FillCounter>(0, blocks, "the block count of a kernel", rank.id);
+void begin_kernel(Rank& rank, Stage stage, int blocks) {
+  rank.kernels[static_cast<std::size_t>(stage)] =
+      std::make_unique<Kernel>(rank.id, blocks, rank.world.sms());
 }
 
-void end_block(Rank& rank) {
-  rank.running->add(rank.world.scheduler, 0);
+Task get_sm(Rank& rank, Stage stage, int block) {
+  const Stage before =
+      stage == Stage::final_reduce ? Stage::gemm_combine_push : Stage::dispatch_gemm;
+  if (rank.world.overlaps() && stage != Stage::dispatch_gemm) {
+    co_await rank.kernel(before).sm_for(block).opened();
+  }
+}
+
+void end_block(Rank& rank, Stage stage) {
+  rank.kernel(stage).end_block(rank.world.scheduler, us(rank.world.profile.block_launch));
+}
+
+Task end_of_kernel(Rank& rank, Stage stage, Time begin) {
+  World& world = rank.world;
+  co_await rank.kernel(stage).ended().opened();
+  world.recorder.slice(rank.stream,
+                       timeline::phase_of(stage, world.config.form == LayerForm::serial), begin,
+                       world.scheduler.now());
 }
 
 }  // namespace fusescope::engine::sim

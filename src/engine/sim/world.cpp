@@ -30,6 +30,22 @@ std::vector<double> untouched(int count) {
 
 }  // namespace
 
+Kernel::Kernel(int rank, int blocks, int sms)
+    : ended_(0, blocks, "the block count of a kernel", rank) {
+  const int free = std::max(0, sms - blocks);
+  for (int sm = 0; sm < sms; ++sm) {
+    left_.emplace_back(sm < free ? 1 : 0, 1, "the freeing of SM", sm);
+  }
+  next_left_ = static_cast<std::size_t>(free);
+}
+
+void Kernel::end_block(Scheduler& scheduler, Time follows_after) {
+  if (next_left_ < left_.size()) {
+    left_[next_left_++].add(scheduler, follows_after);
+  }
+  ended_.add(scheduler, 0);
+}
+
 Rank::Rank(World& its_world, int its_id, const ScheduleTables& its_tables, std::uint64_t seed)
     : world(its_world),
       id(its_id),
@@ -42,6 +58,8 @@ Rank::Rank(World& its_world, int its_id, const ScheduleTables& its_tables, std::
       activated(untouched(tables.row_blocks())),
       partials(untouched(tables.row_blocks())),
       arrivals(arrival_counters(tables)),
+      computed(counters(tables.row_blocks(), world.costs.gemm_1.n_tiles,
+                        "the computed counter of row block")),
       done(counters(tables.row_blocks(), world.costs.gemm_2.n_tiles,
                     "the done counter of row block")),
       dispenser(world.shape.tokens()),

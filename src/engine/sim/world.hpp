@@ -2,6 +2,7 @@
 // The state that blocks share: one Rank per GPU with its memory, links, counters and flags, and the World
 // with what all ranks share. A world lives for one iteration.
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,24 @@
 namespace fusescope::engine::sim {
 
 struct World;
+
+// The blocks of a kernel. With programmatic launches those of the kernel behind take the SMs that they leave,
+// in the order of their numbers.
+class Kernel {
+ public:
+  Kernel(int rank, int blocks, int sms);
+
+  FillCounter& ended() { return ended_; }
+  // Opens when there is an SM for this block of the kernel behind.
+  FillCounter& sm_for(int block) { return left_.at(static_cast<std::size_t>(block)); }
+  // One more block has ended; the next one on its SM begins `follows_after` later.
+  void end_block(Scheduler& scheduler, Time follows_after);
+
+ private:
+  FillCounter ended_;
+  std::vector<FillCounter> left_;  // [SM, in the order in which they get free]
+  std::size_t next_left_;
+};
 
 struct Rank {
   Rank(World& its_world, int its_id, const ScheduleTables& its_tables, std::uint64_t seed);
@@ -40,15 +59,18 @@ struct Rank {
 
   // Device memory of the protocol.
   std::vector<FillCounter> arrivals;  // [row block]
-  std::vector<FillCounter> done;      // [row block]
+  std::vector<FillCounter> computed;  // [row block], kernel 1's tiles
+  std::vector<FillCounter> done;      // [row block], kernel 2's tiles
+  int next_tile[2] = {};              // dealt out by kernel 1 and kernel 2
   Dispenser dispenser;
   Election election;
-  std::vector<FillCounter> watermarks;   // [sender, chunk], raised by the sender
-  std::unique_ptr<FillCounter> running;  // the blocks of the present kernel that have ended
+  std::vector<FillCounter> watermarks;  // [sender, chunk], raised by the sender
+  std::array<std::unique_ptr<Kernel>, timeline::kStages> kernels;
 
   // Tracks.
   TrackId stream = 0;
 
+  Kernel& kernel(Stage stage) { return *kernels[static_cast<std::size_t>(stage)]; }
   int row_block(int token, int k) const;  // where hit k of a token lies
   FillCounter& watermark(int sender, int chunk);
   // A factor near 1 on a tile's or copy's time; exactly 1 when the profile has no jitter.
@@ -81,6 +103,10 @@ struct World {
 
   int sms() const { return static_cast<int>(profile.sms); }
   int chunk_of(int token) const;  // of its plane
+  // Kernels begin block by block on the SMs that the one before leaves.
+  bool overlaps() const {
+    return config.form == LayerForm::fused && config.launch == LaunchOrder::programmatic;
+  }
   bool injects(InjectPoint point) const { return config.inject.point == point; }
   Time injected(InjectPoint point) const { return injects(point) ? config.inject.delay_ns : 0; }
 };

@@ -191,6 +191,7 @@ Task dispatch_gemm(Thread& stream, Layer& layer, int rank, const Round& round) {
                         .d = fused ? mine.act : mine.gate_up,
                         .activates = fused,
                         .a_has_padding = true,
+                        .halves = true,
                         .gate = mine.arrivals,
                         .open_at = static_cast<std::uint64_t>(s.row_block)};
     const auto meets = [&](int threads) { return fetches_first ? threads : 0; };

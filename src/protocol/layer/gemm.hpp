@@ -21,6 +21,7 @@ struct GemmCall {
   CellId d;            // first row of the output, [row block][n tile][row]
   bool activates;      // the epilogue does
   bool a_has_padding;  // padding rows of the operand hold nothing
+  bool halves;         // the GEMM knows slack: empty second halves of row blocks are left out
   WordId gate = -1;    // one word per row block; -1 = none
   std::uint64_t open_at = 0;
   WordId signal = -1;       // one word per row block; -1 = none

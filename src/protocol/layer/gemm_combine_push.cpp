@@ -163,6 +163,7 @@ class Launcher {
                         .d = mine.partial,
                         .activates = false,
                         .a_has_padding = false,
+                        .halves = true,
                         .signal = mine.done,
                         .loses_tile = layer_.loses(Fault::lost_tile, rank_, round_)};
     const Compute compute{gemm, joins, announces};

@@ -100,6 +100,7 @@ Task gemm_reduce_scatter(Thread& stream, Layer& layer, int rank, const Round& ro
                         .d = mine.partial,
                         .activates = false,
                         .a_has_padding = false,
+                        .halves = false,
                         .signal = mine.done,
                         .loses_tile = layer.loses(Fault::lost_tile, rank, round)};
     Thread& p =

@@ -104,11 +104,18 @@ Task copy_in(Thread& t, Layer& layer, const Round& round, int block, int blocks)
 
 Task activate(Thread& t, Layer& layer, const Round& round, int block, int blocks) {
   const RankPlaces& mine = layer.places[t.rank()];
-  const int row_blocks = round.tables[t.rank()].row_blocks();
-  for (int b = block; b < row_blocks; b += blocks) {
-    const int cells = layer.s.n_tiles() * layer.s.row_block;
-    for (int i = b * cells; i < (b + 1) * cells; ++i) {
-      t.write(mine.act + i, Round::activate(t.read(mine.gate_up + i, round.stamp)), round.stamp);
+  const ScheduleTables& tables = round.tables[t.rank()];
+  for (int b = block; b < tables.row_blocks(); b += blocks) {
+    const int half = layer.s.row_block / kConsumers;
+    const int written = tables.slack[b] >= half ? half : layer.s.row_block;
+    for (int n = 0; n < layer.s.n_tiles(); ++n) {
+      const CellId tile = layer.tile_cells(0, b, n);
+      for (int row = 0; row < layer.s.row_block; ++row) {
+        // It takes in a half that the GEMM left out, too: whatever is there, nobody reads the result.
+        const std::uint64_t value =
+            t.read(mine.gate_up + tile + row, row < written ? round.stamp : kAnyStamp);
+        t.write(mine.act + tile + row, Round::activate(value), round.stamp);
+      }
     }
   }
   co_return;

@@ -1,4 +1,5 @@
-// The stream's phases: what stamped their begin and end, and what the blocks recorded.
+// The stream's phases: what stamped their begin and end, and what the blocks recorded. One that begins while
+// the one before still runs counts from the end of that one.
 
 #include <algorithm>
 

@@ -37,8 +37,7 @@ void name_awaited_row_blocks(RankEvents& events) {
   std::map<int, std::int64_t> complete;  // by row block
   for (std::size_t id = events.first_event(); id < events.size(); ++id) {
     const Event& event = events.event(id);
-    // Of both kernels: those of kernel 1 ended earlier.
-    if (event.kind == Kind::epilogue) {
+    if (event.kind == Kind::epilogue && events.stage_of(event) == Stage::gemm_combine_push) {
       std::int64_t& end = complete.try_emplace(event.row_block, event.end_ns).first->second;
       end = std::max(end, event.end_ns);
     }

@@ -42,10 +42,10 @@ class TileBlock {
     std::int64_t epilogue_end = INT64_MIN;  // of the epilogues
     for (const Tile& tile : tiles_) {
       const EventArguments arguments{.row_block = tile.row_block, .index = tile.n_tile};
-      if (stage_ == Stage::dispatch_gemm && tile.gate_begin && tile.gate_end) {
+      if (tile.gate_begin && tile.gate_end) {
         const std::int64_t begin = std::max(*tile.gate_begin, lane_end);
-        if (*tile.gate_end > begin) {
-          add(kTileLane, Kind::gate_wait, begin, *tile.gate_end, arguments);
+        if (*tile.gate_end > begin && is_wait(tile)) {
+          add(kTileLane, gate_kind(), begin, *tile.gate_end, arguments);
         }
       }
       add(kTileLane, Kind::mainloop, *tile.mainloop_begin, *tile.mainloop_end, arguments);
@@ -58,6 +58,16 @@ class TileBlock {
   }
 
  private:
+  Kind gate_kind() const {
+    return stage_ == Stage::dispatch_gemm ? Kind::gate_wait : Kind::activation_wait;
+  }
+
+  // In stream order kernel 2 has gates too, which nothing closes: two records in a row.
+  bool is_wait(const Tile& tile) const {
+    constexpr std::int64_t kOpen = 200;  // [ns]
+    return stage_ == Stage::dispatch_gemm || *tile.gate_end - *tile.gate_begin > kOpen;
+  }
+
   // Which time of its tile a record is, or nullptr.
   static Time Tile::*member_of(Point point) {
     switch (point) {

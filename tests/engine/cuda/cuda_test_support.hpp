@@ -16,6 +16,7 @@
 #include "engine/cuda/devices.hpp"
 #include "engine/cuda/layer_runner.hpp"
 #include "engine/cuda/verifier.hpp"
+#include "layer/gemm_path.hpp"
 #include "layer/problem.hpp"
 
 namespace fusescope::engine::cuda::test {
@@ -52,6 +53,15 @@ inline std::vector<Device> usable_devices() {
   }                                                                                       \
   name.resize(static_cast<std::size_t>(count));                                           \
   enable_peer_access(name)
+
+// Kernel 1 gathers with wgmma alone. Where the GEMMs run without, for want of it or because
+// FUSESCOPE_GEMM asks for that, what a test would gather is scattered.
+inline Config as_built(Config config, const std::vector<Device>& devices) {
+  if (with_gemm_chosen(config, limits_of(devices.front())).gemm != GemmPath::wgmma) {
+    config.dispatch = Dispatch::scatter;
+  }
+  return config;
+}
 
 inline Shape make_shape(int ranks, int tokens_per_rank, int hidden, int experts, int topk,
                         int intermediate) {

@@ -200,12 +200,12 @@ class FaultMatrix : public testing::TestWithParam<Way> {};
 
 TEST_P(FaultMatrix, OneDevice) {
   FUSESCOPE_NEED_DEVICES(devices, 1);
-  run_faults(devices, config_of(GetParam()));
+  run_faults(devices, as_built(config_of(GetParam()), devices));
 }
 
 TEST_P(FaultMatrix, TwoDevices) {
   FUSESCOPE_NEED_DEVICES(devices, 2);
-  run_faults(devices, config_of(GetParam()));
+  run_faults(devices, as_built(config_of(GetParam()), devices));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, FaultMatrix, testing::ValuesIn(kWays),

@@ -132,6 +132,7 @@ void expect_same_outputs(int ranks, const std::vector<Device>& devices, const Co
   for (const Variation& variation : variations()) {
     Config config = base;
     variation.apply(config);
+    config = as_built(config, devices);
     ASSERT_EQ(why_illegal_on_device(problems.front(), config, limits_of(devices.front())), "")
         << variation.name;
     runner.configure(config);

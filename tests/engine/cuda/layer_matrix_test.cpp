@@ -31,7 +31,7 @@ Config config_of_case(int number) {
   config.combine_comm_sms = one_in(2) && config.all_hands ? 0 : 1 + below(40);
   config.tokens_per_block = 1 + below(12);
   config.activation = one_in(2) ? Activation::fused : Activation::separate;
-  config.tile = one_in(4) ? TileShape::m128n128 : TileShape::m128n256;
+  config.tile = one_in(4) ? TileShape::m128n128 : TileShape::automatic;
   config.slot_order = static_cast<SlotOrder>(below(3));
   config.watermark_chunks = 1 + below(4);
   config.graph = !one_in(4);
@@ -55,8 +55,9 @@ Config config_of_case(int number, const Shape& shape) {
   return config;
 }
 
-void expect_right(const Problem& problem, const std::vector<Device>& devices, const Config& config,
+void expect_right(const Problem& problem, const std::vector<Device>& devices, const Config& wanted,
                   std::uint64_t seed) {
+  const Config config = as_built(wanted, devices);
   ASSERT_EQ(why_illegal_on_device(problem, config, limits_of(devices.front())), "");
   LayerRunner runner(problem, devices, {.seed = seed, .deadline_ns = kTestDeadlineNs});
   EXPECT_EQ(checked_run(runner, config), "") << describe(problem) << "\n" << describe(config);

@@ -172,7 +172,7 @@ class PairwiseMatrix : public testing::TestWithParam<std::size_t> {};
 void run_part(std::size_t part, const std::vector<Device>& devices) {
   const std::vector<PairwiseCase> cases = all_cases();
   for (std::size_t i = part; i < cases.size(); i += kParts) {
-    const Config config = config_of(cases[i]);
+    const Config config = as_built(config_of(cases[i]), devices);
     const Problem problem = problem_of(cases[i], i);
     ASSERT_EQ(why_illegal_on_device(problem, config, limits_of(devices.front())), "");
     LayerRunner runner(problem, devices, {.seed = i + 1, .deadline_ns = kTestDeadlineNs});

@@ -20,6 +20,37 @@ void expect_refusal(const Shape& shape, const Config& config, const std::string&
 
 const Shape kSmall = make_shape(2, 65, 512, 8, 2, 128);
 
+const Device kWorkstation{0, "an sm_120", 110, 101376, "", false};
+
+TEST(PlanRules, EveryModelsShapeRunsWithoutWgmmaToo) {
+  for (const char* name : {"seed-tp2", "seed-tp4", "mixtral-8x7b", "qwen3-30b-a3b",
+                           "qwen3-235b-a22b", "deepseek-v3", "gpt-oss-120b", "olmoe-1b-7b"}) {
+    const Problem problem = make_problem(load_shape(name), parse_routing("uniform"));
+    Config config;
+    config.tokens_per_block = 4;
+    for (const GemmPath path : {GemmPath::mma, GemmPath::mma_small}) {
+      config.gemm = path;
+      for (const Combine combine : {Combine::dispenser, Combine::block_per_job}) {
+        config.combine = combine;
+        config.all_hands = combine == Combine::dispenser;
+        EXPECT_EQ(why_illegal_on_device(problem, config, limits_of(kH200)), "") << name;
+        EXPECT_EQ(why_illegal_on_device(problem, config, limits_of(kWorkstation)), "") << name;
+      }
+    }
+  }
+}
+
+TEST(PlanRules, WithoutWgmmaABlockHasFewerThreads) {
+  Config config;
+  config.gemm = GemmPath::mma;
+  config.tokens_per_block = 200;
+  EXPECT_EQ(why(kSmall, config), "");
+  config.tokens_per_block = 300;
+  Shape narrow = kSmall;
+  narrow.hidden = 256;
+  expect_refusal(narrow, config, "more than a block's 256 threads");
+}
+
 TEST(PlanRules, DefaultsAreLegal) {
   EXPECT_EQ(why(kSmall, Config{}), "");
 }

@@ -74,7 +74,7 @@ void expect_same_outputs_and_sound_timelines(int ranks, const std::vector<Device
   LayerRunner runner(problem, devices, {.seed = 1, .deadline_ns = kTestDeadlineNs});
   for (const RecordedCase& recorded : recorded_cases()) {
     SCOPED_TRACE(recorded.name);
-    const Config config = config_of(recorded);
+    const Config config = as_built(config_of(recorded), devices);
     ASSERT_EQ(checked_run(runner, config), "");
     const Outputs plain = read_outputs(runner);
     runner.prepare_records();

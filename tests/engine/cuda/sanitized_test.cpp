@@ -71,7 +71,8 @@ void poison_what_bulk_copies_write(const LayerMemory& memory) {
   }
 }
 
-void run(int ranks, const std::vector<Device>& devices, const Config& config, Memory memory) {
+void run(int ranks, const std::vector<Device>& devices, const Config& wanted, Memory memory) {
+  const Config config = as_built(wanted, devices);
   const Problem problem = make_test_problem(make_shape(ranks, 33, 512, 4, 2, 64), "zipf", 5);
   LayerRunner runner(problem, devices, {.seed = 9, .deadline_ns = kTestDeadlineNs});
   runner.configure(config);

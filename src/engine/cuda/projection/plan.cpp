@@ -21,7 +21,7 @@ Plan make_plan(const Memory& memory, int rank, const Config& config, int sms,
   desc.b = m.weights;
   desc.d = plan.layer.partial;
   desc.expert_rows = plan.layer.expert_rows;
-  plan.variant = variant_of(config.tile);
+  plan.variant = variant_of(config);
   plan.fused.gemm = make_grouped_gemm_args(desc, plan.variant);
   plan.fused.gemm.clock = plan.layer.clock;
 

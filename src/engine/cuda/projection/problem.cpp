@@ -9,6 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "engine/cuda/gemm_variant.hpp"
+#include "layer/gemm_path.hpp"
 
 namespace fusescope::engine::cuda::projection {
 namespace {
@@ -62,7 +64,8 @@ std::string enum_name(const std::array<const char*, Count>& names, Enum value) {
 
 constexpr std::array kForms = {"fused", "serial"};
 constexpr std::array kOrders = {"rotate_from_self", "by_rank"};
-constexpr std::array kTiles = {"m128n256", "m128n128"};
+constexpr std::array kTiles = {"auto", "m128n128", "m128n256"};
+constexpr std::array kPaths = {"auto", "wgmma", "mma", "mma_small"};
 constexpr std::array kCollectives = {"auto", "nccl", "peer_copies"};
 
 const std::vector<Knob>& knobs() {
@@ -89,9 +92,12 @@ const std::vector<Knob>& knobs() {
       {"watermark_chunks", "watermarks of a plane", "a number",
        [](const Config& c) { return std::to_string(c.watermark_chunks); },
        [](Config& c, Text t) { return to_int(t, c.watermark_chunks); }},
-      {"tile", "the GEMM's tile", "m128n256 or m128n128",
+      {"tile", "the GEMM's tile; auto is the widest that runs", "auto, m128n128 or m128n256",
        [](const Config& c) { return enum_name(kTiles, c.tile); },
        [](Config& c, Text t) { return to_enum(t, kTiles, c.tile); }},
+      {"gemm", "the GEMM's instructions, as the layer's knob", "auto, wgmma, mma or mma_small",
+       [](const Config& c) { return enum_name(kPaths, c.gemm); },
+       [](Config& c, Text t) { return to_enum(t, kPaths, c.gemm); }},
       {"collectives", "who reduces for the serial form", "auto, nccl or peer_copies",
        [](const Config& c) { return enum_name(kCollectives, c.collectives); },
        [](Config& c, Text t) { return to_enum(t, kCollectives, c.collectives); }},
@@ -182,7 +188,7 @@ int rows_of_push(const Shape& shape, const Config& config) {
   // Longer pushes take fewer fences and counts for as many bytes under way; too long, and the last ones
   // leave most pushers without work.
   constexpr long long kMostRows = 8;
-  const long long room = kernels::bytes_for_pushes(variant_of(config.tile)) -
+  const long long room = kernels::bytes_for_pushes(variant_of(config)) -
                          kernels::push_bytes(config.pushers, 0, shape.hidden);
   return static_cast<int>(std::clamp(room / (2LL * shape.hidden * config.pushers), 1LL, kMostRows));
 }
@@ -191,23 +197,34 @@ RowOrder row_order(const Config& config) {
   return config.form == LayerForm::serial ? RowOrder::by_rank : config.row_order;
 }
 
-kernels::GemmVariant variant_of(TileShape tile) {
-  const int block_n = tile == TileShape::m128n256 ? 256 : 128;
-  for (const kernels::GemmVariant& v : kernels::kGemmVariants) {
-    if (v.block_n == block_n && v.epilogue == kernels::Epilogue::kStore && !v.deferred &&
-        !v.gathers) {
-      return v;
-    }
-  }
-  throw std::logic_error("no GEMM variant is built for a tile of " + std::to_string(block_n) +
-                         " columns");
+Config with_gemm_chosen(Config config, const DeviceLimits& device) {
+  fusescope::Config layer;
+  layer.gemm = config.gemm;
+  layer.tile = config.tile;
+  layer = fusescope::with_gemm_chosen(layer, device);
+  config.gemm = layer.gemm;
+  config.tile = layer.tile;
+  return config;
 }
 
-std::string why_illegal(const Shape& shape, const Config& config, const DeviceLimits& device) {
+kernels::GemmVariant variant_of(const Config& config) {
+  const DeviceLimits roomy{"", 1, kLargeGemmBytes};
+  const Config chosen = with_gemm_chosen(config, roomy);
+  return gemm_variant(chosen.gemm, chosen.tile, kernels::Epilogue::kStore);
+}
+
+std::string why_illegal(const Shape& shape, const Config& wanted, const DeviceLimits& device) {
   if (std::string why = bad_shape(shape); !why.empty()) {
     return why;
   }
-  const kernels::GemmVariant variant = variant_of(config.tile);
+  const Config config = with_gemm_chosen(wanted, device);
+  fusescope::Config layer;
+  layer.gemm = wanted.gemm;
+  layer.tile = wanted.tile;
+  if (std::string why = why_no_gemm(layer, device); !why.empty()) {
+    return why;
+  }
+  const kernels::GemmVariant variant = variant_of(config);
   kernels::GroupedGemmDesc desc;
   desc.rows_capacity = static_cast<std::int64_t>(shape.row_blocks()) * kernels::kBlockRows;
   desc.n = shape.hidden;
@@ -230,9 +247,8 @@ std::string why_illegal(const Shape& shape, const Config& config, const DeviceLi
   if (config.push_sms == 0 && !config.all_hands && shape.ranks > 1) {
     return "push_sms 0 without all_hands: nobody would push";
   }
-  if (config.pushers < 1 || config.pushers > kernels::kMaxPushers) {
-    return fmt::format("pushers {}: from 1 to the {} threads of a block", config.pushers,
-                       kernels::kMaxPushers);
+  if (const int threads = gemm_threads(variant); config.pushers < 1 || config.pushers > threads) {
+    return fmt::format("pushers {}: from 1 to the {} threads of a block", config.pushers, threads);
   }
   if (config.rows_per_push < 0 || config.rows_per_push > kernels::kBlockRows) {
     return fmt::format("rows_per_push {}: from 1 to {}, or 0 for as many as fit",
@@ -243,11 +259,11 @@ std::string why_illegal(const Shape& shape, const Config& config, const DeviceLi
                        config.watermark_chunks, kernels::kMaxWatermarkChunks);
   }
   const int rows = rows_of_push(shape, config);
-  const long long wanted = kernels::push_bytes(config.pushers, rows, shape.hidden);
-  if (wanted > kernels::bytes_for_pushes(variant)) {
+  const long long bytes = kernels::push_bytes(config.pushers, rows, shape.hidden);
+  if (bytes > kernels::bytes_for_pushes(variant)) {
     return fmt::format(
         "{} pushers of {} rows need {} bytes of shared memory at H={}, and the GEMM leaves {}",
-        config.pushers, rows, wanted, shape.hidden, kernels::bytes_for_pushes(variant));
+        config.pushers, rows, bytes, shape.hidden, kernels::bytes_for_pushes(variant));
   }
   return "";
 }

@@ -39,7 +39,8 @@ struct Config {
   int rows_per_push = 0;  // 0 = as many as shared memory holds, at most 8
   bool all_hands = true;  // compute blocks push once their tiles are done
   int watermark_chunks = 1;
-  TileShape tile = TileShape::m128n256;
+  TileShape tile = TileShape::automatic;
+  GemmPath gemm = GemmPath::automatic;               // layer/gemm_path.hpp
   Collectives collectives = Collectives::automatic;  // serial form
   bool graph = true;
   bool operator==(const Config&) const = default;
@@ -64,6 +65,10 @@ int rows_of_push(const Shape& shape, const Config& config);
 // The serial form keeps rank order, as NCCL and the peers' copies expect it.
 RowOrder row_order(const Config& config);
 
-kernels::GemmVariant variant_of(TileShape tile);
+// `gemm` and `tile` no longer automatic. What is asked of a config that is not so chosen, here and in plans
+// and records, is answered for a device with wgmma.
+Config with_gemm_chosen(Config config, const DeviceLimits& device);
+
+kernels::GemmVariant variant_of(const Config& config);
 
 }  // namespace fusescope::engine::cuda::projection

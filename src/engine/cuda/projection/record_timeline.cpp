@@ -56,9 +56,10 @@ std::vector<std::vector<kernels::Bf16>> outputs_of(Runner& runner) {
 
 }  // namespace
 
-RecordedRun record_timeline(Runner& runner, const Config& config, int iterations) {
+RecordedRun record_timeline(Runner& runner, const Config& wanted, int iterations) {
   const Shape& shape = runner.memory().shape();
   const std::vector<Device>& devices = runner.devices();
+  const Config config = with_gemm_chosen(wanted, limits_of(devices.front()));
   RecordedRun result;
   timeline::Meta& meta = result.timeline.meta;
   Sample sample;
@@ -72,7 +73,7 @@ RecordedRun record_timeline(Runner& runner, const Config& config, int iterations
   meta.recorded_us = median_wall(runner, iterations, sample);
   std::vector<timeline::ClockPings> after = ping_all(devices);
   if (outputs_of(runner) != plain) {
-    throw CheckFailure("outputs change when records are written (" + describe(config) + ")",
+    throw CheckFailure("outputs change when records are written (" + describe(wanted) + ")",
                        CheckFailure::Kind::wrong_output);
   }
   for (std::size_t pair = 0; pair < pings.size(); ++pair) {

@@ -88,7 +88,7 @@ RankTape Records::read(int rank) const {
 }
 
 timeline::Wiring wiring_of(const Shape& shape, const Config& config) {
-  const int columns = variant_of(config.tile).out_cols();
+  const int columns = variant_of(config).out_cols();
   timeline::Wiring wiring;
   wiring.ranks = shape.ranks;
   wiring.tokens_per_rank = shape.tokens_per_rank;

@@ -66,7 +66,8 @@ void Runner::configure_recorded(const Config& config) {
   prepare(config, {}, true);
 }
 
-void Runner::prepare(const Config& config, const Faults& faults, bool recorded) {
+void Runner::prepare(const Config& wanted, const Faults& faults, bool recorded) {
+  const Config config = with_gemm_chosen(wanted, limits_of(devices_.front()));
   config_ = config;
   plans_.clear();
   for (int r = 0; r < memory_.ranks(); ++r) {

@@ -115,18 +115,33 @@ TEST(ProjectionRules, PushesFillSharedMemory) {
   EXPECT_EQ(rows_of_push({2, 1024, 4096, 4096}, config), 3);
 }
 
+TEST(ProjectionRules, WithoutWgmmaDefaultsRunToo) {
+  const DeviceLimits workstation{"an sm_120", 110, 101376, true, false};
+  const Shape shape{2, 1024, 4096, 4096};
+  EXPECT_EQ(why_illegal(shape, {}, workstation), "");
+  EXPECT_EQ(rows_of_push(shape, with_gemm_chosen({}, workstation)), 1);
+  Config config;
+  config.gemm = GemmPath::wgmma;
+  EXPECT_NE(why_illegal(shape, config, workstation), "");
+  config = {};
+  config.gemm = GemmPath::mma;
+  EXPECT_EQ(why_illegal(shape, config, kDevice), "");
+  config.tile = TileShape::m128n256;
+  EXPECT_NE(why_illegal(shape, config, kDevice), "");
+}
+
 TEST(ProjectionKnobs, AreSetByNameAndDescribed) {
   Config config;
   EXPECT_EQ(describe(config), "");
   for (const char* text : {"form=serial", "row_order=by_rank", "push_sms=8", "pushers=3",
                            "rows_per_push=2", "all_hands=false", "watermark_chunks=4",
-                           "tile=m128n128", "collectives=nccl", "graph=false"}) {
+                           "tile=m128n128", "gemm=mma", "collectives=nccl", "graph=false"}) {
     set_knob_text(config, text, "--case");
   }
   EXPECT_EQ(describe(config),
             "form=serial row_order=by_rank push_sms=8 pushers=3 rows_per_push=2 all_hands=false "
-            "watermark_chunks=4 tile=m128n128 collectives=nccl graph=false");
-  EXPECT_EQ(knob_help().size(), 10u);
+            "watermark_chunks=4 tile=m128n128 gemm=mma collectives=nccl graph=false");
+  EXPECT_EQ(knob_help().size(), 11u);
 }
 
 TEST(ProjectionKnobs, RefuseWhatTheyDoNotKnow) {

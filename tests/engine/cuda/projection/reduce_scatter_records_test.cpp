@@ -63,7 +63,8 @@ void check_records(int ranks, const std::vector<Device>& devices) {
     EXPECT_EQ(recorded.report.dropped, 0U);
     EXPECT_EQ(recorded.report.incomplete, 0U) << recorded.report.first_incomplete;
     expect_closes(recorded.timeline);
-    expect_all_pushes(recorded.timeline, shape, config);
+    expect_all_pushes(recorded.timeline, shape,
+                      with_gemm_chosen(config, limits_of(devices.front())));
   }
 }
 

@@ -1,0 +1,20 @@
+#pragma once
+// The GEMM's tile variant that a config asks for.
+
+#include <string>
+
+#include "kernels/gemm/gemm_variants.hpp"
+#include "layer/config.hpp"
+
+namespace fusescope::engine::cuda {
+
+// `path` and `tile` chosen, and fit for each other: layer/gemm_path.hpp. Throws std::logic_error otherwise.
+kernels::GemmVariant gemm_variant(GemmPath path, TileShape tile, kernels::Epilogue epilogue,
+                                  bool gathers = false);
+
+inline kernels::GemmVariant gemm_variant(const Config& config, kernels::Epilogue epilogue,
+                                         bool gathers = false) {
+  return gemm_variant(config.gemm, config.tile, epilogue, gathers);
+}
+
+}  // namespace fusescope::engine::cuda

@@ -1,0 +1,105 @@
+// kernels/gemm/gemm_consumer.cuh, and init_control of gemm_smem.cuh.
+#include <array>
+#include <limits>
+
+#include "protocol/layer/gemm_tile.hpp"
+
+namespace fusescope::protocol {
+
+void init_gemm(Thread& t, const GemmCall& c) {
+  for (int i = 0; i < kStages; ++i) {
+    t.init_mbarrier(c.block.full + i, 1, true);
+    t.init_mbarrier(c.block.empty + i, kConsumers, false);
+  }
+  for (int i = 0; i < kConsumers * kStagedPerConsumer; ++i) {
+    t.init_mbarrier(c.block.staged + i, 1, false);
+    t.init_mbarrier(c.block.drained + i, 1, false);
+  }
+  for (int i = 0; i < kJoinSlots; ++i) {
+    t.initialise(c.block.halves + i, 0, std::numeric_limits<std::uint64_t>::max());
+  }
+}
+
+namespace {
+
+// Consumer::pass_over: takes part in the ring for a tile that has no rows for this group.
+Task pass_over(Thread& t, const GemmCall& c, RingCursor& cursor) {
+  for (int k = 0; k < c.k_steps; ++k, cursor.advance()) {
+    if (!c.layer.has(Bug::passed_over_unseen)) {
+      co_await t.wait_phase(c.block.full + cursor.slot, cursor.parity);
+    }
+    t.arrive(c.block.empty + cursor.slot);
+  }
+}
+
+}  // namespace
+
+Task consume_tiles(Thread& t, GemmCall c, int group) {
+  const Layer& layer = c.layer;
+  const int half = half_rows(layer.s);
+  const MbarrierId staged = c.block.staged + group * kStagedPerConsumer;
+  const MbarrierId drained = c.block.drained + group * kStagedPerConsumer;
+  const CellId chunk_tiles = c.block.chunk_tiles + group * kStagedPerConsumer;
+  RingCursor cursor{kStages};
+  RingCursor chunk{kStagedPerConsumer};
+
+  for (;;) {
+    co_await t.wait_phase(c.block.full + cursor.slot, cursor.parity);
+    const std::uint64_t tile = t.read(c.block.stage_tiles + cursor.slot, c.round.stamp);
+    if (tile == kStop) {
+      break;
+    }
+    if (group >= TileHeader::of(tile).halves && !layer.has(Bug::half_tile_computed_whole)) {
+      if (layer.has(Bug::half_tile_not_passed_over)) {
+        for (int k = 0; k < c.k_steps; ++k) {
+          cursor.advance();
+        }
+        continue;
+      }
+      co_await pass_over(t, c, cursor);
+      continue;
+    }
+    std::array<std::uint64_t, 8> sums{};
+    int previous = -1;
+    for (int k = 0; k < c.k_steps; ++k) {
+      co_await t.wait_phase(c.block.full + cursor.slot, cursor.parity);
+      if (previous >= 0) {
+        t.wgmma_wait();
+        t.arrive(c.block.empty + previous);
+      }
+      std::array<std::uint64_t, 8> rows{};
+      std::uint64_t weights = 0;
+      const Span row = layer.smem_row(c.block, cursor.slot);
+      t.wgmma_read({row.first + group * half, half}, c.round.stamp, rows.data());
+      t.wgmma_read({layer.smem_weights(c.block, cursor.slot)}, c.round.stamp, &weights);
+      for (int i = 0; i < half; ++i) {
+        sums[i] += Round::multiply(rows[i], weights);
+      }
+      previous = cursor.slot;
+      cursor.advance();
+    }
+    co_await t.pause();  // it has given back the stage before, and still reads this one
+    t.wgmma_wait();
+    t.arrive(c.block.empty + previous);
+
+    // flush: the tile's output in chunks, a row each.
+    for (int i = 0; i < half; ++i) {
+      if (!layer.has(Bug::chunk_drain_unwatched)) {
+        co_await t.wait_phase(drained + chunk.slot, chunk.parity ^ 1);
+      }
+      t.write(staged_cell(c, group, chunk.slot), c.activates ? Round::activate(sums[i]) : sums[i],
+              c.round.stamp);
+      if (!layer.has(Bug::staged_proxy_fence_missing)) {
+        t.fence_proxy_async();
+      }
+      t.write(chunk_tiles + chunk.slot, tile, c.round.stamp);
+      t.arrive(staged + chunk.slot);
+      chunk.advance();
+    }
+  }
+  co_await t.wait_phase(drained + chunk.slot, chunk.parity ^ 1);
+  t.write(chunk_tiles + chunk.slot, kStop, c.round.stamp);
+  t.arrive(staged + chunk.slot);
+}
+
+}  // namespace fusescope::protocol

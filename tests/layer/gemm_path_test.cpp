@@ -1,0 +1,82 @@
+// What `gemm` and `tile` come to on a device, and what is refused.
+#include "layer/gemm_path.hpp"
+
+#include <gtest/gtest.h>
+
+#include "layer_test_support.hpp"
+
+namespace fusescope {
+namespace {
+
+const DeviceLimits kHopper{"an H200", 132, 227 * 1024, true, true};
+const DeviceLimits kDatacentre{"an sm_100", 148, 227 * 1024, true, false};
+const DeviceLimits kWorkstation{"an sm_120", 110, 99 * 1024, true, false};
+
+Config with(GemmPath gemm, TileShape tile = TileShape::automatic) {
+  Config config;
+  config.gemm = gemm;
+  config.tile = tile;
+  return config;
+}
+
+TEST(GemmPaths, AutoIsTheFastestThatTheDeviceHas) {
+  const Config hopper = with_gemm_chosen({}, kHopper);
+  EXPECT_EQ(hopper.gemm, GemmPath::wgmma);
+  EXPECT_EQ(tile_columns(hopper), 256);
+  const Config datacentre = with_gemm_chosen({}, kDatacentre);
+  EXPECT_EQ(datacentre.gemm, GemmPath::mma);
+  EXPECT_EQ(tile_columns(datacentre), 128);
+  const Config workstation = with_gemm_chosen({}, kWorkstation);
+  EXPECT_EQ(workstation.gemm, GemmPath::mma_small);
+  EXPECT_EQ(tile_columns(workstation), 128);
+}
+
+TEST(GemmPaths, ForcedOnADeviceThatHasBoth) {
+  EXPECT_EQ(with_gemm_chosen(with(GemmPath::mma), kHopper).gemm, GemmPath::mma);
+  EXPECT_EQ(with_gemm_chosen(with(GemmPath::mma), kHopper).tile, TileShape::m128n128);
+  EXPECT_EQ(with_gemm_chosen(with(GemmPath::mma_small), kHopper).gemm, GemmPath::mma_small);
+  EXPECT_EQ(with_gemm_chosen(with(GemmPath::mma), kWorkstation).gemm, GemmPath::mma_small);
+  DeviceLimits told = kHopper;
+  told.gemm = GemmPath::mma;
+  EXPECT_EQ(with_gemm_chosen({}, told).gemm, GemmPath::mma);
+  EXPECT_EQ(with_gemm_chosen(with(GemmPath::wgmma), told).gemm, GemmPath::wgmma);
+}
+
+TEST(GemmPaths, AreSaidInWords) {
+  EXPECT_EQ(describe_gemm(with_gemm_chosen({}, kHopper)), "wgmma, tiles of 128x256");
+  EXPECT_EQ(describe_gemm(with_gemm_chosen({}, kWorkstation)),
+            "mma.sync in 99 KiB of shared memory, tiles of 128x128");
+}
+
+TEST(GemmPaths, EveryDeviceRunsItsOwnChoice) {
+  for (const DeviceLimits& device : {kHopper, kDatacentre, kWorkstation}) {
+    EXPECT_EQ(why_no_gemm({}, device), "");
+    EXPECT_EQ(why_no_gemm(with_gemm_chosen({}, device), device), "");
+    EXPECT_EQ(why_no_gemm(with(GemmPath::mma, TileShape::m128n128), device), "");
+  }
+}
+
+TEST(GemmPaths, RefusalsSayWhatWouldRun) {
+  EXPECT_EQ(why_no_gemm(with(GemmPath::wgmma), kWorkstation),
+            "gemm wgmma has no instructions on an sm_120: auto or mma run there");
+  EXPECT_NE(why_no_gemm(with(GemmPath::wgmma), kDatacentre), "");
+  EXPECT_EQ(
+      why_no_gemm(with(GemmPath::mma, TileShape::m128n256), kHopper),
+      "tile 128x256 needs wgmma, and the GEMMs run with mma.sync: its warps have registers for "
+      "128x128 (tile auto or 128x128)");
+  EXPECT_EQ(
+      why_no_gemm(with(GemmPath::automatic, TileShape::m128n256), kWorkstation),
+      "tile 128x256 needs wgmma, and the GEMMs run with mma.sync on an sm_120: its warps have "
+      "registers for 128x128 (tile auto or 128x128)");
+  EXPECT_EQ(why_no_gemm({}, {"an old GPU", 80, 64 * 1024}),
+            "the GEMMs need 101376 bytes of shared memory, and a block of an old GPU has 65536");
+}
+
+TEST(GemmPaths, LegalityAsks) {
+  const Problem problem = make_problem(load_shape("seed-tp4"), parse_routing("balanced"));
+  EXPECT_EQ(why_illegal(problem, {}, kWorkstation), "");
+  EXPECT_NE(why_illegal(problem, with(GemmPath::wgmma), kWorkstation), "");
+}
+
+}  // namespace
+}  // namespace fusescope
