@@ -32,7 +32,7 @@ class Recorder {
 
   // A slice that lasted no time is left out: nothing waited.
   void slice(TrackId track, Kind kind, Time begin, Time end, const Args& args = {}) {
-    if (on_ && (end > begin || may_be_empty(kind)) && track != kNoTrack) {
+    if (on_ && end > begin && track != kNoTrack) {
       keep(track, kind, begin, end, args);
     }
   }
@@ -41,8 +41,6 @@ class Recorder {
   void finish(timeline::Timeline& timeline);
 
  private:
-  // A row that lies in place takes no time, but its arrival follows its events.
-  static bool may_be_empty(Kind kind) { return kind == Kind::pull || kind == Kind::scatter; }
   void keep(TrackId track, Kind kind, Time begin, Time end, const Args& args);
 
   bool on_;
