@@ -221,7 +221,11 @@ class Rules {
                         spoken_us(before)),
             before);
     const std::int64_t gaps = path({Step::launch_gap});
-    suggest("graph", "true", fmt::format("gaps between launches take {}", spoken_us(gaps)), gaps);
+    const std::string idle = fmt::format("gaps between launches take {}", spoken_us(gaps));
+    suggest("graph", "true", idle, gaps);
+    if (config_.activation == Activation::fused && config_.combine == Combine::dispenser) {
+      suggest("launch", "programmatic", idle, gaps);
+    }
   }
 
   const timeline::Timeline& timeline_;

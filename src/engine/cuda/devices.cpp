@@ -52,6 +52,7 @@ Device describe(int index) {
   device.smem_per_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, index);
   device.wgmma = attribute(cudaDevAttrComputeCapabilityMajor, index) == 9;
   device.lacks = what_it_lacks(index);
+  device.gemm = gemm_by_environment();
   return device;
 }
 
