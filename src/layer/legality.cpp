@@ -138,7 +138,8 @@ std::string injection(const Case& c) {
   }
   if (inject.point == InjectPoint::scatter && c.config.dispatch == Dispatch::gather &&
       c.shape.ranks == 1) {
-    return "inject delays the stores of rows, and with dispatch gather one rank has none: set inject "
+    return "inject delays the stores of rows, and with dispatch gather one rank has none: set "
+           "inject "
            "to none, or dispatch to scatter";
   }
   if (inject.delay_ns < 0) {

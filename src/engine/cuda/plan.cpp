@@ -246,7 +246,8 @@ std::string why_illegal_on_device(const Problem& problem, const Config& wanted,
         rows, shape.hidden, units, kMostUnits);
   }
   if (gathers(config) && config.gemm != GemmPath::wgmma) {
-    return "dispatch gather is built for the GEMMs with wgmma, and here they run with mma.sync: set "
+    return "dispatch gather is built for the GEMMs with wgmma, and here they run with mma.sync: "
+           "set "
            "dispatch to scatter";
   }
   const GemmVariant one = variant_1(config);

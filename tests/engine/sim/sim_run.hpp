@@ -33,7 +33,11 @@ inline double wall_us(const Problem& problem, const Config& config, const Profil
 
 inline timeline::Timeline timeline_of(const Problem& problem, const Config& config,
                                       const Profile& profile) {
-  return *simulate(problem, config, profile, tables_for(problem, config), 1, true).timeline;
+  timeline::Timeline timeline =
+      *simulate(problem, config, profile, tables_for(problem, config), 1, true).timeline;
+  timeline.meta.programmatic =
+      config.launch == LaunchOrder::programmatic;  // as the engine stamps it
+  return timeline;
 }
 
 using EventTest = std::function<bool(const timeline::Event&)>;
