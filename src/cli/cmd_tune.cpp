@@ -133,7 +133,7 @@ SweepSession open_session(const TuneOptions& options, const std::string& suffix,
 int compare(const TuneOptions& options, const Context& context) {
   std::vector<Config> configs;
   for (const std::string& file : options.compare) {
-    const Config config = ConfigOptions{{}, file}.config();
+    const Config config = ConfigOptions{{}, file, {}}.config();
     if (std::find(configs.begin(), configs.end(), config) == configs.end()) {
       configs.push_back(config);
     }

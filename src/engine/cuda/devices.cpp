@@ -52,6 +52,7 @@ Device describe(int index) {
   device.smem_per_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, index);
   device.wgmma = attribute(cudaDevAttrComputeCapabilityMajor, index) == 9;
   device.lacks = what_it_lacks(index);
+  device.gemm = gemm_by_environment();
   return device;
 }
 
@@ -73,8 +74,7 @@ bool can_access(int from, int to) {
 }  // namespace
 
 DeviceLimits limits_of(const Device& device) {
-  return {device.name, device.sms,   device.smem_per_block,
-          true,        device.wgmma, gemm_by_environment()};
+  return {device.name, device.sms, device.smem_per_block, true, device.wgmma, device.gemm};
 }
 
 std::vector<Device> find_devices() {
