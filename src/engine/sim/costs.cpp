@@ -94,10 +94,12 @@ Costs make_costs(const Profile& profile, const Shape& shape, const Config& confi
   costs.memory_rate = profile.dram_peak * profile.dram_copy_fraction;
   costs.cache_bytes = profile.l2 * 1024 * 1024;
 
-  // Rows gathered from tokens that stay in the cache beside the weights that stream through it.
-  if (config.form == LayerForm::fused && config.dispatch == Dispatch::gather &&
-      shape.tokens() * costs.row_bytes <= costs.cache_bytes / 2) {
-    costs.gemm_1.row_bytes = 0;
+  if (config.form == LayerForm::fused && config.dispatch == Dispatch::gather) {
+    costs.gemm_1.step /= profile.gemm_gather;
+    // Where the tokens stay in the cache, beside the weights that stream through it.
+    if (shape.tokens() * costs.row_bytes <= costs.cache_bytes / 2) {
+      costs.gemm_1.row_bytes = 0;
+    }
   }
 
   const double floor = profile.small_kernel * 1e3;

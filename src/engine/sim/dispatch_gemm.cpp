@@ -52,7 +52,10 @@ bool is_routed_to(const Rank& rank, int token, int expert) {
   return false;
 }
 
-// Own tokens are where the GEMM gathers rows from: there is nothing to copy.
+// Own tokens are where the GEMM gathers rows from: there is nothing to copy. The look at one takes as long
+// as makes an event, which the events behind it refer to.
+constexpr double kLook = 1;  // [ns]
+
 bool is_in_place(const Rank& rank, int token) {
   return rank.world.config.dispatch == Dispatch::gather &&
          rank.world.shape.source_rank(token) == rank.id;
@@ -82,7 +85,7 @@ double copy_row(Rank& rank, Server& block, int source, double now) {
 double pull_row(Rank& rank, Server& block, int token, double now) {
   World& world = rank.world;
   const int source = world.shape.source_rank(token);
-  double landed = is_in_place(rank, token) ? now : copy_row(rank, block, source, now);
+  double landed = is_in_place(rank, token) ? now + kLook : copy_row(rank, block, source, now);
   landed += static_cast<double>(world.injected(InjectPoint::pull));
   if (world.injects(InjectPoint::source_rank) && source == world.config.inject.rank) {
     landed += world.config.inject.delay_ns;
@@ -100,7 +103,7 @@ double store_row(Rank& rank, Server& block, int token, double now) {
   World& world = rank.world;
   const Costs& costs = world.costs;
   if (is_in_place(rank, token)) {
-    return now;
+    return now + kLook;
   }
   const bool scatters = world.config.dispatch == Dispatch::scatter;
   const int copies = scatters ? world.shape.topk : 1;

@@ -42,7 +42,7 @@ Task run_tile(Rank& rank, Gemm gemm, TrackId track, int tile);
 void start_dispatch_gemm(Rank& rank);
 // Issues one token's pull over a block's copy path; returns when its row is in shared memory [ns].
 double pull_row(Rank& rank, Server& block, int token, double now);
-// Issues one token's K stores; returns when the writes are complete [ns].
+// Issues the stores of one token, if it has any; returns when the writes are complete [ns].
 double store_row(Rank& rank, Server& block, int token, double now);
 
 // gemm_combine_push.cpp

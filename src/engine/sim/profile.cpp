@@ -75,6 +75,7 @@ const std::vector<ProfileNumber>& profile_numbers() {
       {"gemm_m128n256", "TFLOP/s", 1, 1e5, &Profile::gemm_m128n256},
       {"gemm_m128n128", "TFLOP/s", 1, 1e5, &Profile::gemm_m128n128},
       {"power_exponent", "ratio", 0, 1, &Profile::power_exponent},
+      {"gemm_gather", "ratio", 0.01, 1, &Profile::gemm_gather},
       {"tile_fill", "us", 0, 100, &Profile::tile_fill},
       {"tile_epilogue", "us", 0.001, 100, &Profile::tile_epilogue},
       {"activation_epilogue", "us", 0, 100, &Profile::activation_epilogue},

@@ -60,17 +60,26 @@ TEST_F(Knobs, MoreTokensPerBlockMoveMoreWhereSmsAreFew) {
 }
 
 // Of an own token nothing is copied, of another its row once: the same pulls over the links, and less on
-// the SMs and in memory.
+// the SMs and in memory. The GEMM pays for it.
 TEST_F(Knobs, GatherStoresEachPeersTokenOnce) {
-  Config gather = base_;
+  Profile h200 = load_profile("h200-nvlink");
+  const Problem problem = problem_of("seed-tp2", "uniform");
+  Config gather;
+  gather.dispatch_comm_sms = 8;
+  Config scatter = gather;
   gather.dispatch = Dispatch::gather;
-  EXPECT_LT(wall(gather), wall(base_));
-  const timeline::Timeline found = timeline(gather);
-  EXPECT_LT(10 * total_ns(found, Kind::scatter), 3 * total_ns(timeline(base_), Kind::scatter));
+  const double paid = wall_us(problem, gather, h200);
+  h200.gemm_gather = 1;
+  EXPECT_LT(wall_us(problem, gather, h200), 0.95 * wall_us(problem, scatter, h200));
+  EXPECT_GT(paid, 1.1 * wall_us(problem, gather, h200));
+
+  const timeline::Timeline found = timeline_of(problem, gather, h200);
   EXPECT_EQ(timeline::check(found), "");
+  EXPECT_LT(2 * total_ns(found, Kind::scatter),
+            total_ns(timeline_of(problem, scatter, h200), Kind::scatter));
   for (const timeline::Event& event : found.events) {
     if (event.kind == Kind::pull && event.peer == found.tracks[event.track].rank) {
-      EXPECT_EQ(event.begin_ns, event.end_ns);
+      EXPECT_EQ(event.begin_ns + 1, event.end_ns);
     }
   }
 }
