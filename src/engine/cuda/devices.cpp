@@ -74,8 +74,7 @@ bool can_access(int from, int to) {
 }  // namespace
 
 DeviceLimits limits_of(const Device& device) {
-  return {device.name, device.sms,   device.smem_per_block,
-          true,        device.wgmma, gemm_by_environment()};
+  return {device.name, device.sms, device.smem_per_block, true, device.wgmma, device.gemm};
 }
 
 std::vector<Device> find_devices() {

@@ -13,9 +13,9 @@ struct Device {
   int index = 0;
   std::string name;
   int sms = 0;
-  int smem_per_block = 0;  // [bytes], opt-in maximum
-  std::string lacks;       // "" = usable, else what is missing, in words
-  bool wgmma = true;       // sm_90's own matrix instructions
+  int smem_per_block = 0;               // [bytes], opt-in maximum
+  std::string lacks;                    // "" = usable, else what is missing, in words
+  bool wgmma = true;                    // sm_90's own matrix instructions
   GemmPath gemm = GemmPath::automatic;  // what the knob's auto is to stand for
 };
 

@@ -3,6 +3,7 @@
 
 #include "engine/cuda/cuda_test_support.hpp"
 #include "engine/cuda/longest_wait.hpp"
+#include "layer/gemm_path.hpp"
 
 namespace fusescope::engine::cuda::test {
 namespace {
@@ -150,6 +151,7 @@ TEST(PlanRules, InjectedDelaysWithinTheDeadline) {
   config.tokens_per_block = 8;
   config.combine_comm_sms = 4;
   config.all_hands = false;
+  config = with_gemm_chosen(config, device);
   const auto in_a_row = [&](InjectPoint point) {
     config.inject = {point, 1000, 1, 3};
     return longest_wait_ns(shape, config, device) / 1000;

@@ -74,7 +74,7 @@ void check_full_size(int ranks, const std::vector<Device>& devices) {
   for (const Shape& shape : {Shape{ranks, 1024, 4096, 4096}, Shape{ranks, 1000, 7168, 8192}}) {
     SCOPED_TRACE(describe(shape));
     Runner runner(shape, devices, {.seed = 5, .deadline_ns = kTestDeadlineNs});
-    EXPECT_EQ(checked_run(runner, Config{}), "");
+    EXPECT_EQ(checked_run(runner, fitting({}, shape, devices)), "");
     const Outputs fused = read_outputs(runner);
     Config serial;
     serial.form = LayerForm::serial;
@@ -164,7 +164,8 @@ void expect_same_outputs(int ranks, const std::vector<Device>& devices) {
   for (std::uint64_t number = 0; number < 24; ++number) {
     configs.push_back(mixed_knobs(number));
   }
-  for (const Config& config : configs) {
+  for (const Config& wanted : configs) {
+    const Config config = fitting(wanted, shape, devices);
     ASSERT_EQ(why_illegal(shape, config, limits_of(devices.front())), "") << named(config);
     runner.configure(config);
     for (std::size_t i = 0; i < seeds.size(); ++i) {

@@ -45,6 +45,18 @@ inline std::string checked_run(Runner& runner, const Config& config) {
   return what_is_wrong(runner);
 }
 
+// With as many pushers, and rows a push, as the GEMM's shared memory has room for: mma_small leaves less.
+inline Config fitting(Config config, const Shape& shape, const std::vector<Device>& devices) {
+  while (!why_illegal(shape, config, limits_of(devices.front())).empty()) {
+    int& more = config.pushers > 1 ? config.pushers : config.rows_per_push;
+    if (more <= 1) {
+      break;
+    }
+    more /= 2;
+  }
+  return config;
+}
+
 inline Outputs read_outputs(Runner& runner) {
   Outputs outputs;
   outputs.hidden = runner.memory().shape().hidden;
