@@ -31,6 +31,7 @@ Task reduce_block(Rank& rank, int block, int blocks) {
     co_await scheduler.until(rounded(end) + us(world.profile.job_latency));
     world.recorder.slice(track, Kind::reduce, begin, scheduler.now(), {.index = chunk});
   }
+  co_await end_after_kernel_before(rank, Stage::final_reduce);
   end_block(rank, Stage::final_reduce);
 }
 

@@ -179,12 +179,14 @@ Task compute_block(Rank& rank, int block, int blocks, Then then) {
     co_await run_short_lived(rank, {Role::compute, block, timeline::kFirstFreeLane},
                              static_cast<int>(world.profile.job_blocks_per_freed_sm));
   }
+  co_await end_after_kernel_before(rank, Stage::gemm_combine_push);
   end_block(rank, Stage::gemm_combine_push);
 }
 
 Task short_lived_blocks(Rank& rank, int sm) {
   co_await run_short_lived(rank, {Role::communication, sm, 0},
                            static_cast<int>(rank.world.profile.job_blocks_per_sm));
+  co_await end_after_kernel_before(rank, Stage::gemm_combine_push);
   end_block(rank, Stage::gemm_combine_push);
 }
 
@@ -194,6 +196,7 @@ Task job_block(Rank& rank, TrackId track, int block) {
   co_await get_sm(rank, Stage::gemm_combine_push, block);
   Server sm;
   co_await run_jobs(rank, sm, track);
+  co_await end_after_kernel_before(rank, Stage::gemm_combine_push);
   end_block(rank, Stage::gemm_combine_push);
 }
 

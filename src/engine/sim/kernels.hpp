@@ -20,6 +20,8 @@ Task launch_gap(Rank& rank);
 // overlap, each when it gets an SM.
 void begin_kernel(Rank& rank, Stage stage, int blocks);
 Task get_sm(Rank& rank, Stage stage, int block);
+// Where kernels overlap, a block ends after the kernel before.
+Task end_after_kernel_before(Rank& rank, Stage stage);
 void end_block(Rank& rank, Stage stage);
 // Until all blocks have ended; `begin`: of the kernel's slice.
 Task end_of_kernel(Rank& rank, Stage stage, Time begin);

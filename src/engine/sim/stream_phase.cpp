@@ -38,10 +38,16 @@ void begin_kernel(Rank& rank, Stage stage, int blocks) {
 }
 
 Task get_sm(Rank& rank, Stage stage, int block) {
-  const Stage before =
-      stage == Stage::final_reduce ? Stage::gemm_combine_push : Stage::dispatch_gemm;
-  if (rank.world.overlaps() && stage != Stage::dispatch_gemm) {
-    co_await rank.kernel(before).sm_for(block).opened();
+  if (Kernel* const before = rank.kernel_before(stage); before != nullptr) {
+    co_await before->sm_for(block).opened();
+  }
+}
+
+Task end_after_kernel_before(Rank& rank, Stage stage) {
+  if (Kernel* const before = rank.kernel_before(stage); before != nullptr) {
+    co_await before->ended().opened();
+    Scheduler& scheduler = rank.world.scheduler;
+    co_await scheduler.until(scheduler.now() + us(rank.world.profile.poll_latency));
   }
 }
 

@@ -69,6 +69,13 @@ Rank::Rank(World& its_world, int its_id, const ScheduleTables& its_tables, std::
   stream = world.recorder.add_track(id, Stage::stream, Role::stream, 0);
 }
 
+Kernel* Rank::kernel_before(Stage stage) {
+  if (!world.overlaps() || stage == Stage::dispatch_gemm) {
+    return nullptr;
+  }
+  return &kernel(stage == Stage::final_reduce ? Stage::gemm_combine_push : Stage::dispatch_gemm);
+}
+
 FramePool& Rank::frame_pool() {
   return world.scheduler.frame_pool();
 }

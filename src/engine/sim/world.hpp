@@ -70,6 +70,8 @@ struct Rank {
   // Tracks.
   TrackId stream = 0;
 
+  // Whose SMs this stage's blocks take; null where they begin after it.
+  Kernel* kernel_before(Stage stage);
   Kernel& kernel(Stage stage) { return *kernels[static_cast<std::size_t>(stage)]; }
   int row_block(int token, int k) const;  // where hit k of a token lies
   FillCounter& watermark(int sender, int chunk);
