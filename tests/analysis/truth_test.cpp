@@ -37,7 +37,8 @@ void check(const TruthPoint& point, const char* run, const Problem& problem, Cac
     EXPECT_GE(row.added_us, 0.5 * delay_us);
     EXPECT_GE(row.share(), 0.95);
     if (cache == Cache::holds_all) {
-      EXPECT_GE(row.steps_share(), 0.95);
+      // Less only where the late row put a tile more of its block behind it on the path.
+      EXPECT_GE(row.steps_share() + std::max(0.0, row.tiles_us / row.added_us), 0.95);
     }
     if (cache == Cache::holds_all && more == More::where_tiles_gave_way) {
       // More than was added only where it took the place of tiles that ran beside it on the path.
