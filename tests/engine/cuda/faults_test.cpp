@@ -70,16 +70,16 @@ std::vector<Fault> faults(LaunchOrder launch) {
        .faults = lost_flag(Wait::begun),
        .said_one = {"kernel 1 to begin", watermark},
        .programmatic_only = true},
-      // I = 128 has one tile.
+      // I = 128 has one tile; without wgmma two, here and below.
       {.name = "computed",
        .faults = {.lost = {.lost_activations = 0}, .rank = 0},
        .said_one = {"row block 0 of the gate/up GEMM (computed counter): expected 1, seen 0",
+                    "row block 0 of the gate/up GEMM (computed counter): expected 2, seen 1",
                     "row block 0 of the down GEMM (done counter)", watermark},
        .programmatic_only = true},
       // H = 512 has 2 tiles of 256 columns. The peer's final reduce waits too, perhaps first.
       {.name = "ready",
        .faults = {.lost = {.lost_tile = 0}, .rank = 0},
-       // Without wgmma the tiles are half as wide.
        .said_one = {"row block 0 of the down GEMM (done counter): expected 2, seen 1",
                     "row block 0 of the down GEMM (done counter): expected 4, seen 3", watermark}},
       {.name = "residency",
