@@ -17,6 +17,7 @@
 #include "cli/text.hpp"
 #include "engine/engine.hpp"
 #include "engine/sim/profile.hpp"
+#include "layer/gemm_path.hpp"
 #include "sweep/results.hpp"
 
 namespace fusescope::cli {
@@ -54,8 +55,23 @@ std::optional<Problem> parse_problem(const std::string& text) {
 }
 
 // The trials of a sweep that is about this problem, one per config.
-std::vector<sweep::Trial> trials_of(const AdviceRequest& request, const timeline::Meta& meta,
-                                    analysis::Advice& advice) {
+struct MeasuredTrials {
+  std::vector<sweep::Trial> trials;
+  DeviceLimits device;
+
+  const sweep::Trial* find(const Config& config) const {
+    // What is chosen by the device may be spelled out in one of the two.
+    const Config wanted = with_gemm_chosen(config, device);
+    const auto found = std::find_if(trials.begin(), trials.end(), [&](const sweep::Trial& trial) {
+      return trial.verdict == sweep::Verdict::ok &&
+             with_gemm_chosen(trial.config, device) == wanted;
+    });
+    return found == trials.end() ? nullptr : &*found;
+  }
+};
+
+MeasuredTrials trials_of(const AdviceRequest& request, const timeline::Meta& meta,
+                         analysis::Advice& advice) {
   std::string folder = request.sweep;
   if (folder.empty()) {
     const fs::path own = fs::path(request.timeline_file).parent_path();
@@ -82,14 +98,7 @@ std::vector<sweep::Trial> trials_of(const AdviceRequest& request, const timeline
         fmt::format("the sweep in {} is simulated, so nothing is measured", folder));
     return {};
   }
-  return sweep::latest(log.trials);
-}
-
-const sweep::Trial* find(const std::vector<sweep::Trial>& trials, const Config& config) {
-  const auto found = std::find_if(trials.begin(), trials.end(), [&](const sweep::Trial& trial) {
-    return trial.verdict == sweep::Verdict::ok && trial.config == config;
-  });
-  return found == trials.end() ? nullptr : &*found;
+  return {sweep::latest(log.trials), log.header.limits};
 }
 
 class Simulator {
@@ -174,15 +183,15 @@ analysis::Advice advise_run(const AdviceRequest& request, const timeline::Timeli
   if (fs::path(request.timeline_file).filename() == kTimelineFile && holds_run(folder)) {
     noise = std::max(noise, read_run(folder).half_ci_us);
   }
-  const std::vector<sweep::Trial> trials = trials_of(request, meta, asked);
-  const sweep::Trial* own = find(trials, config);
-  if (!trials.empty() && own == nullptr) {
+  const MeasuredTrials stored = trials_of(request, meta, asked);
+  const sweep::Trial* own = stored.find(config);
+  if (!stored.trials.empty() && own == nullptr) {
     asked.notes.push_back(
         "the sweep did not measure this run's config, so no neighbour compares with it");
   }
   const analysis::AskEffect measured =
-      [&trials, own](const Config& neighbour) -> std::optional<analysis::Effect> {
-    const sweep::Trial* trial = own == nullptr ? nullptr : find(trials, neighbour);
+      [&stored, own](const Config& neighbour) -> std::optional<analysis::Effect> {
+    const sweep::Trial* trial = own == nullptr ? nullptr : stored.find(neighbour);
     if (trial == nullptr) {
       return std::nullopt;
     }
