@@ -146,11 +146,11 @@ struct LayerArgs {
   Bf16* output = nullptr;                 // [T, H]
 
   // Schedule tables of this rank.
-  std::int32_t* expert_rows = nullptr;  // [E+1]
-  std::int32_t* slots = nullptr;        // [R*T, K]
-  std::int32_t* pull_order = nullptr;   // [R*T]; kernel 1: null = by token
-  std::int32_t* job_order = nullptr;    // [R*T]; kernel 2: null = by token
-  std::int32_t* slack = nullptr;        // [row_blocks_capacity]
+  std::int32_t* expert_rows = nullptr;    // [E+1]
+  std::int32_t* slots = nullptr;          // [R*T, K]
+  std::int32_t* pull_order = nullptr;     // [R*T]; kernel 1: null = by token
+  std::int32_t* job_order = nullptr;      // [R*T]; kernel 2: null = by token
+  std::int32_t* slack = nullptr;          // [row_blocks_capacity]
   std::int32_t* token_of_slot = nullptr;  // [rows]
 
   // Activations, in slot order; capacity rows.
@@ -168,7 +168,7 @@ struct LayerArgs {
   // [R*T, H] everybody's tokens; this rank's own are its shared tokens. Serial layer: the all-gather's
   // result; dispatch gather: kernel 1 pulls the others', and its GEMM reads rows here.
   Bf16* all_tokens = nullptr;
-  Bf16* combined = nullptr;    // [R*T, H], serial layer: this rank's combined rows
+  Bf16* combined = nullptr;  // [R*T, H], serial layer: this rank's combined rows
 
   Shared shared[kMaxRanks];  // by rank, this rank's included
   Guard guard;

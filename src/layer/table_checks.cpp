@@ -100,7 +100,8 @@ Fault check_token_of_slot(const ScheduleTables& tables, const Shape& shape) {
     const auto index = static_cast<long long>(slot);
     if (expected[slot] >= 0) {
       if (token != expected[slot]) {
-        return TableFault{"token_of_slot", index, fmt::format("{}, whose hit it is", expected[slot]),
+        return TableFault{"token_of_slot", index,
+                          fmt::format("{}, whose hit it is", expected[slot]),
                           fmt::format("{}", token)};
       }
     } else if (token < 0 || token >= shape.tokens() || token % shape.tokens_per_rank != 0) {

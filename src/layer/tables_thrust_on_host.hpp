@@ -24,8 +24,13 @@ ScheduleTables build_on_host(const Policy& policy, const Shape& shape, const Rou
 
   Arrays measured{sizes, slot_order, rank, nullptr, {}, nullptr, nullptr, nullptr, nullptr};
   std::vector<std::uint64_t> workspace(carve(measured, nullptr) / sizeof(std::uint64_t));
-  const TablePointers out{tables.expert_rows.data(), tables.slots.data(), tables.pull_order.data(),
-                          tables.job_order.data(),   tables.slack.data(), tables.token_of_slot.data(), nullptr};
+  const TablePointers out{tables.expert_rows.data(),
+                          tables.slots.data(),
+                          tables.pull_order.data(),
+                          tables.job_order.data(),
+                          tables.slack.data(),
+                          tables.token_of_slot.data(),
+                          nullptr};
   build(policy, sizes, routing.experts.data(), slot_order, rank, out, workspace.data(),
         [&](Arrays& a) {
           thrust::stable_sort_by_key(policy, a.key, a.key + sizes.hits(), a.sorted);

@@ -34,8 +34,11 @@ Faults lost_flag(Wait flag) {
 std::vector<Fault> faults(LaunchOrder launch) {
   const std::string pull = "the row of token 5 to land (bulk copy): expected 1, seen 0";
   const std::string gate = "to be filled (arrival counter): expected 128, seen 127";
-  // With kernel 2 beside kernel 1, its gates wait for what kernel 1's wait for.
-  const std::string next_gate = launch == LaunchOrder::programmatic ? "(computed counter)" : gate;
+  // With kernel 2 beside kernel 1, its gates and its jobs wait for what kernel 1's gates wait for, and a job's
+  // wait may have begun before the gate's.
+  const bool overlaps = launch == LaunchOrder::programmatic;
+  const std::string next_gate = overlaps ? "(computed counter)" : gate;
+  const std::string next_job = overlaps ? "(done counter)" : gate;
   const std::string watermark = "the watermark of sending rank 0";
   return {
       {.name = "ids",
@@ -56,7 +59,7 @@ std::vector<Fault> faults(LaunchOrder launch) {
       {.name = "pull",
        .faults = {.lost = {.lost_pull = 5}, .rank = 0},
        .said = {"rank 0 block "},
-       .said_one = {pull, "(arrival counter)", next_gate}},
+       .said_one = {pull, "(arrival counter)", next_gate, next_job}},
       {.name = "clock, gates open",
        .faults = {},
        .said = {"the end of an injected delay", "of token 5", "expected ", "seen "},
@@ -65,7 +68,7 @@ std::vector<Fault> faults(LaunchOrder launch) {
       {.name = "gate",
        .faults = {.lost = {.lost_arrival = 5}, .rank = 0},
        .said = {"rank 0 block "},
-       .said_one = {gate, next_gate}},
+       .said_one = {gate, next_gate, next_job}},
       {.name = "begun",
        .faults = lost_flag(Wait::begun),
        .said_one = {"kernel 1 to begin", watermark},
