@@ -17,7 +17,7 @@ class Knobs : public testing::Test {
   }
   const Profile profile_ = load_profile(kSeedProfile);
   const Problem problem_ = problem_of("seed-tp4", "uniform");
-  const Config base_;
+  const Config base_{};
 };
 
 TEST_F(Knobs, DispatchSplitHasAnInteriorOptimum) {
