@@ -1,6 +1,7 @@
 // Times several configs of one problem against each other on the GPUs of this machine: checks every
-// config's outputs first, then takes samples round by round, all configs in each round, so that drift
-// of the machine meets all of them alike. Prints a table and writes every sample as JSON.
+// config's outputs first, then takes samples round by round, all configs in each round and in another order
+// each, so that drift of the machine, and the power that the config before has left, meet all of them
+// alike. Prints a table and writes every sample as JSON.
 //
 //   layer_timing --shape seed-tp2 --routing uniform --rounds 10 --per-round 20 --out timing.json
 //       --case 'fused:' --case 'fused 24:dispatch_comm_sms=24' --case 'serial:form=serial'
@@ -11,6 +12,8 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
 #include <sstream>
 #include <stdexcept>
 
@@ -172,10 +175,14 @@ int run(const Options& options) {
     cases.push_back(parse_case(text));
     check(runner, choice, cases.back(), problem, devices);
   }
+  std::vector<std::size_t> turns(cases.size());
+  std::iota(turns.begin(), turns.end(), std::size_t{0});
+  std::mt19937_64 random(std::hash<std::string>{}(options.routing));
   for (int round = 0; round < options.rounds; ++round) {
-    for (TimedCase& timed : cases) {
-      if (timed.failure.empty()) {
-        sample(runner, timed, options.per_round);
+    std::shuffle(turns.begin(), turns.end(), random);
+    for (const std::size_t turn : turns) {
+      if (cases[turn].failure.empty()) {
+        sample(runner, cases[turn], options.per_round);
       }
     }
   }
