@@ -29,14 +29,25 @@ Faults lost_flag(Wait flag) {
   return {.lost = {.lost_flag = static_cast<std::int32_t>(flag)}, .rank = 0};
 }
 
+constexpr int kHidden = 512;
+constexpr int kIntermediate = 128;
+
+// Of row block 0 of a GEMM with so many columns: the first tile is not counted.
+std::string one_tile_less(const std::string& gemm, int columns, const Config& config) {
+  const int tiles = (columns + tile_columns(config) - 1) / tile_columns(config);
+  return "row block 0 of the " + gemm + ": expected " + std::to_string(tiles) + ", seen " +
+         std::to_string(tiles - 1);
+}
+
 // All signals are lost by rank 0. Which wait runs out of time is certain wherever `said` names it:
 // the wait begins while nothing else waits for what it waits for, or a kernel earlier than what does.
-std::vector<Fault> faults(LaunchOrder launch) {
+// `config`: with its GEMM chosen.
+std::vector<Fault> faults(const Config& config) {
   const std::string pull = "the row of token 5 to land (bulk copy): expected 1, seen 0";
   const std::string gate = "to be filled (arrival counter): expected 128, seen 127";
   // With kernel 2 beside kernel 1, its gates and its jobs wait for what kernel 1's gates wait for, and a job's
   // wait may have begun before the gate's.
-  const bool overlaps = launch == LaunchOrder::programmatic;
+  const bool overlaps = config.launch == LaunchOrder::programmatic;
   const std::string next_gate = overlaps ? "(computed counter)" : gate;
   const std::string next_job = overlaps ? "(done counter)" : gate;
   const std::string watermark = "the watermark of sending rank 0";
@@ -73,18 +84,15 @@ std::vector<Fault> faults(LaunchOrder launch) {
        .faults = lost_flag(Wait::begun),
        .said_one = {"kernel 1 to begin", watermark},
        .programmatic_only = true},
-      // I = 128 has one tile; without wgmma two, here and below.
       {.name = "computed",
        .faults = {.lost = {.lost_activations = 0}, .rank = 0},
-       .said_one = {"row block 0 of the gate/up GEMM (computed counter): expected 1, seen 0",
-                    "row block 0 of the gate/up GEMM (computed counter): expected 2, seen 1",
+       .said_one = {one_tile_less("gate/up GEMM (computed counter)", 2 * kIntermediate, config),
                     "row block 0 of the down GEMM (done counter)", watermark},
        .programmatic_only = true},
-      // H = 512 has 2 tiles of 256 columns. The peer's final reduce waits too, perhaps first.
+      // The peer's final reduce waits too, perhaps first.
       {.name = "ready",
        .faults = {.lost = {.lost_tile = 0}, .rank = 0},
-       .said_one = {"row block 0 of the down GEMM (done counter): expected 2, seen 1",
-                    "row block 0 of the down GEMM (done counter): expected 4, seen 3", watermark}},
+       .said_one = {one_tile_less("down GEMM (done counter)", kHidden, config), watermark}},
       {.name = "residency",
        .faults = {.lost = {.lost_residency = 0}, .rank = 0},
        .said = {"rank 0 block 0", "blocks to be resident"},
@@ -129,11 +137,12 @@ void expect_error_in_time(LayerRunner& runner, const Fault& fault) {
 }
 
 void run_faults(const std::vector<Device>& devices, const Config& config) {
-  const Problem problem = make_test_problem(make_shape(2, 129, 512, 8, 2, 128), "uniform", 2);
+  const Problem problem =
+      make_test_problem(make_shape(2, 129, kHidden, 8, 2, kIntermediate), "uniform", 2);
   LayerRunner runner(problem, devices, {.seed = 6, .deadline_ns = kDeadlineNs});
   ASSERT_EQ(checked_run(runner, config), "");
   const Outputs right = read_outputs(runner);
-  for (const Fault& fault : faults(config.launch)) {
+  for (const Fault& fault : faults(with_gemm_chosen(config, limits_of(devices.front())))) {
     if (fault.per_job_only && config.combine != Combine::block_per_job) {
       continue;
     }
