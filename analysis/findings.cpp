@@ -155,12 +155,20 @@ std::string bandwidth_reason(const StepDetail& detail, const WaitTable& waits) {
                                  : static_cast<double>(blamed[static_cast<std::size_t>(blame)]) /
                                        static_cast<double>(all));
   };
+  // No gate led there where a block's own fetching did.
+  const int row_block = most(detail.by_row_block);
+  std::string waited = "blocks still fetch tokens after the first tile started, longest";
+  if (row_block >= 0) {
+    waited = fmt::format(
+        "tiles wait for needed tokens after the first tile started, longest for row block {}",
+        row_block);
+  }
   return fmt::format(
-      "tiles wait for needed tokens after the first tile started, longest for row block {} on rank "
-      "{}; on the path: {}; over all closed gates the last token was not yet issued {} of the "
-      "time, in flight {}, landed but not yet seen {}",
-      most(detail.by_row_block), most(detail.by_rank), parts(detail, kDispatchParts),
-      share(Blame::not_yet_issued), share(Blame::in_flight), share(Blame::landed_not_seen));
+      "{} on rank {}; on the path: {}; over all closed gates the last token was not yet issued {} "
+      "of "
+      "the time, in flight {}, landed but not yet seen {}",
+      waited, most(detail.by_rank), parts(detail, kDispatchParts), share(Blame::not_yet_issued),
+      share(Blame::in_flight), share(Blame::landed_not_seen));
 }
 
 std::string drain_reason(const Dependencies& dependencies, const StepDetail& detail) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/error.hpp"
 #include "cli/check_search.hpp"
 #include "cli/command.hpp"
 #include "cli/common_options.hpp"
@@ -65,8 +66,21 @@ std::vector<CheckResult> results_of(const CheckOptions& options, const Problem& 
   return engine::check_on_gpus(options.engine.options(), request);
 }
 
+// The search draws its own configs: one that was asked for would be taken for one that was searched.
+void refuse_config_of_search(const ConfigOptions& config) {
+  const char* const option = !config.assignments.empty() ? "--set"
+                             : !config.file.empty()      ? "--config"
+                             : !config.gemm.empty()      ? "--gemm"
+                                                         : nullptr;
+  if (option != nullptr) {
+    throw InputError({option, "", "--search draws configs of its own",
+                      "--search without it; --limit and --replay narrow what is searched"});
+  }
+}
+
 int execute(const CheckOptions& options) {
   if (options.search.asked()) {
+    refuse_config_of_search(options.config);
     return execute_search(options.search, options.seed, options.json);
   }
   const Config config = options.config.config();

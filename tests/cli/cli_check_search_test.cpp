@@ -75,6 +75,8 @@ TEST_F(CheckSearch, RefusesWhatCannotBeSearched) {
             {std::string("check: --search: Value ") + count + " not in range 1 to "});
   }
   refused("check --search", {"check: --search: "});
+  refused("check --search 10 --set launch=programmatic", {"--set", "configs of its own"});
+  refused("check --search 10 --gemm mma", {"--gemm", "configs of its own"});
   refused("check --search 10 --bug tow_elected",
           {"--bug: unknown bug \"tow_elected\", did you mean \"two_elected\"?; accepted: "});
   refused("check --search 10 --kernel layr",
