@@ -165,8 +165,7 @@ std::string bandwidth_reason(const StepDetail& detail, const WaitTable& waits) {
   }
   return fmt::format(
       "{} on rank {}; on the path: {}; over all closed gates the last token was not yet issued {} "
-      "of "
-      "the time, in flight {}, landed but not yet seen {}",
+      "of the time, in flight {}, landed but not yet seen {}",
       waited, most(detail.by_rank), parts(detail, kDispatchParts), share(Blame::not_yet_issued),
       share(Blame::in_flight), share(Blame::landed_not_seen));
 }
