@@ -31,6 +31,7 @@ class Search {
     if (error_) {
       std::rethrow_exception(error_);
     }
+    sum_up();
     result_.seconds = seconds();
     result_.interrupted = interrupted();
     return result_;
@@ -64,12 +65,8 @@ class Search {
     const Outcome outcome = run_schedule(machine, scenario, options_.bug, chooser);
 
     const std::lock_guard lock(mutex_);
-    ++result_.schedules;
-    result_.steps += outcome.steps;
-    result_.faults += scenario.fault != Fault::none ? 1 : 0;
-    result_.aborted += outcome.aborted ? 1 : 0;
-    ++result_.by_ranks[scenario.ranks];
-    ++result_.by_strategy[static_cast<std::size_t>(chooser.kind())];
+    ran_.push_back({i, outcome.steps, scenario.ranks, scenario.fault != Fault::none,
+                    outcome.aborted, chooser.kind()});
     if (outcome.finding && i < last_) {
       last_ = i;
       result_.found =
@@ -78,9 +75,34 @@ class Search {
     constexpr double kEvery = 0.1;  // [s]
     if (progress_ && seconds() - told_ >= kEvery) {
       told_ = seconds();
-      progress_({result_.schedules, options_.schedules, told_});
+      progress_({static_cast<std::int64_t>(ran_.size()), options_.schedules, told_});
     }
   }
+
+  // Of the schedules up to the first finding, all of which ran. How many behind it were under way in other
+  // threads is chance.
+  void sum_up() {
+    for (const Ran& ran : ran_) {
+      if (result_.found && ran.index > result_.found->index) {
+        continue;
+      }
+      ++result_.schedules;
+      result_.steps += ran.steps;
+      result_.faults += ran.faulty ? 1 : 0;
+      result_.aborted += ran.aborted ? 1 : 0;
+      ++result_.by_ranks[ran.ranks];
+      ++result_.by_strategy[static_cast<std::size_t>(ran.strategy)];
+    }
+  }
+
+  struct Ran {
+    std::int64_t index;
+    std::uint64_t steps;
+    int ranks;
+    bool faulty;
+    bool aborted;
+    StrategyKind strategy;
+  };
 
   const SearchOptions& options_;
   const std::function<void(const SearchProgress&)>& progress_;
@@ -90,6 +112,7 @@ class Search {
   std::atomic<std::int64_t> last_;  // schedules from here on need not run
   std::mutex mutex_;
   double told_ = 0;
+  std::vector<Ran> ran_;  // in the order in which they ended
   SearchResult result_;
   std::exception_ptr error_;
 };

@@ -36,7 +36,7 @@ struct Found {
 };
 
 struct SearchResult {
-  std::int64_t schedules = 0;  // run
+  std::int64_t schedules = 0;  // run; with a finding: up to it, however many threads ran
   std::uint64_t steps = 0;
   std::int64_t faults = 0;                 // with a fault ...
   std::int64_t aborted = 0;                // ... that waits ran out of time for
