@@ -25,7 +25,10 @@ enum class Bug {
   fetched_barrier_missing,
   slack_one_too_many,
   slack_one_too_few,
+  computed_relaxed,
+  computed_not_reset,
   // The GEMM's block
+  tile_claim_not_atomic,
   ring_reused_early,
   chunk_drain_unwatched,
   join_slots_too_few,
@@ -39,6 +42,8 @@ enum class Bug {
   half_tile_computed_whole,
   half_tile_not_passed_over,
   passed_over_unseen,
+  relay_rows_unwatched,
+  relay_fence_missing,
   staged_proxy_fence_missing,
   done_relaxed,
   // Kernel 2
@@ -83,6 +88,18 @@ enum class Bug {
   job_order_misses_one,
   jobs_before_gemm_resident,
   ready_wait_unguarded,
+  // Kernels that overlap
+  prologue_unwatched,
+  begun_relaxed,
+  begun_unwatched,
+  begun_seen_by_one,
+  iteration_read_cached,
+  activations_unwatched,
+  computed_gate_relaxed,
+  computed_gate_proxy_fence_missing,
+  computed_gate_wait_unguarded,
+  kernel_2_ends_early,
+  reduce_ends_early,
   // The prologue
   copied_by_any_block,
   ids_parts_unwatched,

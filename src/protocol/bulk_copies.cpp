@@ -1,4 +1,4 @@
-// Bulk copies: agents of their own between their start and their completion.
+// Bulk copies, and plain asynchronous ones: agents of their own between their start and their completion.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Copy& Machine::new_copy() {
     }
   }
   Copy& copy = *copies_[index];
-  copy.read_done = false;
+  copy.read_done = copy.plain = false;
   copy.ready_at = -1;
   return copy;
 }
@@ -35,7 +35,7 @@ void Machine::start_copy(Copy& copy, const Thread& thread) {
   copy.launch = thread.launch_;
   copy.label = thread.label_;
   copy.label.role = loads ? Role::load : Role::store;
-  copy.before.copy(thread.async_, width_);
+  copy.before.copy(copy.plain ? thread.generic_ : thread.async_, width_);
   copy.reads_before.copy(thread.async_, width_);
   copy.reads_before.join(thread.generic_, width_);
   ++launches_[copy.launch]->live;
@@ -47,8 +47,18 @@ void Machine::start_copy(Copy& copy, const Thread& thread) {
 
 void Thread::start_load(Span to, Span from, int checked, std::int32_t stamp, MbarrierId landed,
                         int peer) {
-  Mbarrier& barrier = machine_.mbarrier(landed);
+  load(machine_.new_copy(), to, from, checked, stamp, landed, peer);
+}
+
+void Thread::start_plain_load(Span to, Span from, std::int32_t stamp, MbarrierId landed, int peer) {
   Copy& copy = machine_.new_copy();
+  copy.plain = true;
+  load(copy, to, from, from.count, stamp, landed, peer);
+}
+
+void Thread::load(Copy& copy, Span to, Span from, int checked, std::int32_t stamp,
+                  MbarrierId landed, int peer) {
+  Mbarrier& barrier = machine_.mbarrier(landed);
   copy.from = from.first;
   copy.from_count = static_cast<std::int16_t>(from.count);
   copy.checked = static_cast<std::int16_t>(checked);
@@ -63,9 +73,9 @@ void Thread::start_load(Span to, Span from, int checked, std::int32_t stamp, Mba
   copy.to_rank = label_.rank;
   machine_.start_copy(copy, *this);
   if (machine_.traces()) {
-    machine_.note(*this,
-                  fmt::format("bulk load {} -> {} starts", machine_.memory().name(from.first),
-                              machine_.memory().name(to.first)));
+    machine_.note(
+        *this, fmt::format("{} {} -> {} starts", copy.plain ? "cp.async" : "bulk load",
+                           machine_.memory().name(from.first), machine_.memory().name(to.first)));
   }
 }
 
@@ -170,7 +180,7 @@ Access Machine::access_of(const Copy& copy, bool writing) {
           writing ? copy.writes : copy.reads,
           writing ? copy.writes_at : copy.reads_at,
           copy.who,
-          true};
+          !copy.plain};
 }
 
 void Machine::read_for(Copy& copy) {
@@ -222,7 +232,9 @@ void Machine::advance_copy(std::int32_t index) {
     --barrier.copies;
     --thread.loads_;
     barrier.open_generic.raise(copy.writes, copy.writes_at);
-    barrier.open_async.raise(copy.writes, copy.writes_at);
+    if (!copy.plain) {
+      barrier.open_async.raise(copy.writes, copy.writes_at);
+    }
     complete_phase_if_full(barrier);
   } else if (!copy.read_done) {
     read_for(copy);

@@ -193,6 +193,7 @@ Thread& Machine::add_stream(int device, Label label) {
   Thread& thread = new_thread(device, -1, label);
   thread.generic_.clear(width_);
   thread.async_.clear(width_);
+  thread.before_launch_.clear(width_);
   thread.generic_.at[thread.own_] = ticks_[thread.own_];
   return thread;
 }
@@ -221,6 +222,22 @@ Thread& Machine::add_thread(Thread& stream, LaunchId launch, Label label, bool s
   std::copy_n(stream.generic_.at.begin() + first, size_.components_per_device,
               thread.async_.at.begin() + first);
   thread.generic_.at[thread.own_] = ticks_[thread.own_];
+  thread.before_launch_.copy(stream.generic_, width_);
+  stream.advance();
+  if (stores) {
+    give_stores(thread);
+  }
+  return thread;
+}
+
+Thread& Machine::add_early_thread(Thread& stream, LaunchId launch, Label label, bool stores) {
+  Thread& thread = new_thread(stream.device_, launch, label);
+  launches_[launch]->threads.push_back(thread.index_);
+  ++launches_[launch]->live;
+  thread.generic_.clear(width_);
+  thread.async_.clear(width_);
+  thread.before_launch_.copy(stream.generic_, width_);
+  thread.generic_.at[thread.own_] = ticks_[thread.own_];
   stream.advance();
   if (stores) {
     give_stores(thread);
@@ -234,6 +251,7 @@ Thread& Machine::fork(Thread& parent, Label label, bool stores) {
   ++launches_[parent.launch_]->live;
   thread.generic_.copy(parent.generic_, width_);
   thread.async_.copy(parent.async_, width_);
+  thread.before_launch_.copy(parent.before_launch_, width_);
   thread.generic_.at[thread.own_] = ticks_[thread.own_];
   parent.advance();
   if (stores) {
@@ -261,6 +279,15 @@ void Machine::start(Thread& thread, Task task) {
 void Machine::give_sms(int device, int count) {
   free_sms_[device] += count;
   wake(sms_waiters_[device]);
+}
+
+void Machine::give_back(LaunchId launch, int device) {
+  Launch& ended = *launches_[launch];
+  free_components_[device].insert(free_components_[device].end(), ended.components.begin(),
+                                  ended.components.end());
+  free_threads_.insert(free_threads_.end(), ended.threads.begin(), ended.threads.end());
+  ended.components.clear();
+  ended.threads.clear();
 }
 
 void Machine::end_of_launch(Launch& launch) {

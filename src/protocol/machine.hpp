@@ -56,6 +56,7 @@ struct Copy {
   Component reads, writes;  // components of its two accesses
   Tick reads_at, writes_at;
   bool read_done;
+  bool plain;  // through the generic proxy
   std::int32_t ready_at;
   std::array<std::uint64_t, 8> payload;
   Clock before, reads_before;
@@ -101,12 +102,19 @@ class Machine final : private Candidates {
   // A thread of a kernel that `stream` launches: it knows what the stream knows, its bulk copies only
   // what the device itself did.
   Thread& add_thread(Thread& stream, LaunchId launch, Label label, bool stores);
+  // A thread of a kernel that begins while the one before it on the stream runs: it knows nothing. That the
+  // stream has let the kernel begin hands on no more than coherence does (Thread::read_past_caches).
+  Thread& add_early_thread(Thread& stream, LaunchId launch, Label label, bool stores);
   // A warp goes on as two: both know what it knew.
   Thread& fork(Thread& parent, Label label, bool stores);
   void give_stores(Thread& thread);  // a thread that starts to issue bulk stores
   void start(Thread& thread, Task task);
   int free_sms(int device) const { return free_sms_[device]; }
   void give_sms(int device, int count);
+  bool has_ended(LaunchId launch) const { return launches_[launch]->live == 0; }
+  // The threads and components of a launch that has ended, for others. What was known of them must be known
+  // to who gets them next, or nothing known of these may be asked for.
+  void give_back(LaunchId launch, int device);
 
   // --- running -----------------------------------------------------------------------------------
   // Until nothing can go on. A deadlock is a finding.

@@ -260,8 +260,13 @@ void Machine::report_stuck() {
     if (!thread.alive_ || is_frozen(thread.rank())) {
       continue;
     }
-    if (thread.blocked_ == Blocked::launch || ++left > kShown) {
-      continue;  // the kernel's threads say it better
+    // What a frozen rank holds of a GPU that it shares stays held.
+    const bool is_starved = thread.blocked_ == Blocked::sms && frozen_rank_ >= 0 &&
+                            is_frozen(frozen_rank_) &&
+                            size_.device_of_rank[frozen_rank_] == thread.device_;
+    // The kernel's threads say it better.
+    if (thread.blocked_ == Blocked::launch || is_starved || ++left > kShown) {
+      continue;
     }
     text += fmt::format("{}{} waits for {}", text.empty() ? "" : "; ", to_string(thread.label_),
                         waits_for(thread));

@@ -32,6 +32,8 @@ const char* to_string(Role role) {
       return "pusher";
     case Role::reducer:
       return "reducer";
+    case Role::relay:
+      return "relay";
     case Role::load:
       return "bulk load";
     case Role::store:

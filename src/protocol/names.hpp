@@ -22,10 +22,11 @@ enum class Role : std::uint8_t {
   summer,
   pusher,
   reducer,
+  relay,
   load,   // a bulk copy into shared memory
   store,  // a bulk copy out of shared memory
 };
-inline constexpr int kRoles = 15;
+inline constexpr int kRoles = 16;
 
 struct Label {
   Role role = Role::stream;

@@ -18,9 +18,10 @@
 namespace fusescope::protocol {
 namespace {
 
-constexpr std::array kFaults = {"none",           "dead_rank", "frozen_rank",    "lost_ids",
-                                "lost_barrier",   "lost_pull", "lost_arrival",   "lost_tile",
-                                "lost_residency", "lost_push", "lost_watermark", "impatience"};
+constexpr std::array kFaults = {
+    "none",           "dead_rank",    "frozen_rank",    "lost_ids",         "lost_barrier",
+    "lost_pull",      "lost_arrival", "lost_begun",     "lost_activations", "lost_tile",
+    "lost_residency", "lost_push",    "lost_watermark", "impatience"};
 
 constexpr std::array kSubjects = {"layer", "gemm_reduce_scatter"};
 
@@ -76,21 +77,37 @@ void draw_knobs(Scenario& s, Random& random) {
   c.job_order = one_of(random, {JobOrder::by_ready, JobOrder::by_token});
   c.slot_order = one_of(
       random, {SlotOrder::by_token, SlotOrder::interleave_sources, SlotOrder::rotate_from_self});
-  c.combine = random.below(4) == 0 ? Combine::block_per_job : Combine::dispenser;
-  c.all_hands = random.below(3) != 0;
+  const bool per_job = random.below(6) == 0;
+  c.combine = per_job ? Combine::block_per_job : Combine::dispenser;
+  c.all_hands = !per_job && random.below(3) != 0;
   c.watermark_chunks = between(random, 1, s.tokens_per_rank);
   c.activation = one_of(random, {Activation::separate, Activation::fused});
+  c.dispatch = random.below(3) == 0 ? Dispatch::gather : Dispatch::scatter;
+  const bool may_overlap = !per_job && c.activation == Activation::fused;
+  c.launch = may_overlap && random.below(3) != 0 ? LaunchOrder::programmatic : LaunchOrder::stream;
+  c.tile_counter = one_of(random, {TileCounter::none, TileCounter::kernel_2, TileCounter::both});
   c.tile = one_of(random, {TileShape::m128n256, TileShape::m128n128});
   c.schedule = one_of(
       random, {ScheduleSite::host, ScheduleSite::device, ScheduleSite::fused, ScheduleSite::fused});
   c.graph = random.below(2) == 0;
 }
 
+// Signals that are waited for in some configs only.
+bool means_something(Fault fault, const Config& config) {
+  if (fault == Fault::lost_residency) {
+    return config.combine == Combine::block_per_job;
+  }
+  const bool is_of_overlap = fault == Fault::lost_begun || fault == Fault::lost_activations;
+  return !is_of_overlap || config.launch == LaunchOrder::programmatic;
+}
+
 void draw_fault(Scenario& s, Random& random) {
   if (random.below(8) != 0) {
     return;
   }
-  s.fault = static_cast<Fault>(1 + random.below(kFaults.size() - 1));
+  do {
+    s.fault = static_cast<Fault>(1 + random.below(kFaults.size() - 1));
+  } while (!means_something(s.fault, s.config));
   s.fault_rank = between(random, 0, s.ranks - 1);
   s.fault_iteration = between(random, 0, s.iterations - 1);
   if (s.fault == Fault::frozen_rank) {
@@ -154,12 +171,6 @@ std::string why_illegal(const Scenario& s) {
   }
   if (s.config.form != LayerForm::fused || s.config.study != Study::full) {
     return "only the full fused layer is searched";
-  }
-  if (s.config.dispatch == Dispatch::gather) {
-    return "dispatch gather is not modelled";
-  }
-  if (s.config.launch == LaunchOrder::programmatic) {
-    return "launch programmatic is not modelled";
   }
   if (s.subject == Subject::gemm_reduce_scatter && s.config.combine != Combine::dispenser) {
     return "gemm_reduce_scatter has a dispenser only";

@@ -20,6 +20,8 @@ enum class Fault {
   lost_barrier,
   lost_pull,
   lost_arrival,
+  lost_begun,
+  lost_activations,
   lost_tile,
   lost_residency,
   lost_push,

@@ -59,6 +59,18 @@ std::uint64_t Thread::read(CellId cell, std::int32_t stamp) const {
   return machine_.memory().read(cell, generic_access(), stamp);
 }
 
+std::uint64_t Thread::read_past_caches(CellId cell, std::int32_t stamp) const {
+  if (machine_.traces()) {
+    machine_.note(*this, "ld.relaxed  " + machine_.memory().name(cell));
+  }
+  Clock found;
+  found.copy(generic_, machine_.width_);
+  found.join(before_launch_, machine_.width_);
+  Access access = generic_access();
+  access.before = &found;
+  return machine_.memory().read(cell, access, stamp);
+}
+
 void Thread::write(CellId cell, std::uint64_t value, std::int32_t stamp) const {
   if (machine_.traces()) {
     machine_.note(*this, "st  " + machine_.memory().name(cell));

@@ -18,6 +18,7 @@ namespace fusescope::protocol {
 
 class Machine;
 class Thread;
+struct Copy;
 using MbarrierId = std::int32_t;
 using BarrierId = std::int32_t;
 using LaunchId = std::int32_t;
@@ -99,6 +100,7 @@ struct WaitGroups {
 struct WaitLaunch {
   Thread& thread;
   LaunchId launch;
+  bool gives_back;  // its threads and clock components
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> who) const;
   void await_resume() const;
@@ -124,6 +126,9 @@ class Thread {
 
   // --- plain loads and stores ----------------------------------------------------------------------
   std::uint64_t read(CellId cell, std::int32_t stamp) const;
+  // A relaxed load past the caches that are not coherent: besides what the thread knows, it finds what was
+  // written before the launch of its kernel could be asked for.
+  std::uint64_t read_past_caches(CellId cell, std::int32_t stamp) const;
   void write(CellId cell, std::uint64_t value, std::int32_t stamp) const;
 
   // --- fences --------------------------------------------------------------------------------------
@@ -154,6 +159,8 @@ class Thread {
   // A thread may not end before its loads have landed, unless another one of the block waits for them: then
   // that one may not.
   void leave_loads_to(const Thread& other) { loads_of_ = other.index_; }
+  // The same by a plain asynchronous copy (PTX ISA, "cp.async"), which belongs to the generic proxy.
+  void start_plain_load(Span to, Span from, std::int32_t stamp, MbarrierId landed, int peer);
   // Shared to global memory, in the thread's open group.
   void start_store(Span to, Span from, std::int32_t stamp, int peer);
   void commit_group();
@@ -173,7 +180,9 @@ class Thread {
   Meeting meet(BarrierId id, int threads, int count, bool vote = true);
 
   // --- streams -------------------------------------------------------------------------------------
-  WaitLaunch join(LaunchId launch) { return {*this, launch}; }
+  WaitLaunch join(LaunchId launch) { return {*this, launch, true}; }
+  // Not by the stream that launched it: by somebody else to whom its end matters.
+  WaitLaunch see_end_of(LaunchId launch) { return {*this, launch, false}; }
   TakeSms take_sms(int count) { return {*this, count}; }
   Pause pause() { return {{*this}}; }
   // A stream waits for an event of another: it learns what that stream knew then.
@@ -201,6 +210,8 @@ class Thread {
   static constexpr int kGroups = 64;
 
   Access generic_access() const;
+  void load(Copy& copy, Span to, Span from, int checked, std::int32_t stamp, MbarrierId landed,
+            int peer);
   void advance();  // what was published stays behind
   void publish(WordEntry& entry, Order order, Scope scope, bool keeps);
   void acquire(const WordEntry& entry, int device, Order order, Scope scope);
@@ -217,6 +228,8 @@ class Thread {
   LaunchId launch_ = -1;
   Component own_ = -1, store_reads_ = -1, store_writes_ = -1;
   Clock generic_, async_;
+  Clock
+      before_launch_;  // of a kernel that begins before the one before it ends: see read_past_caches
   Clock fenced_gpu_, fenced_system_, pending_;
   bool has_fenced_gpu_ = false, has_fenced_system_ = false, has_pending_ = false;
   std::array<Group, kGroups> groups_;

@@ -159,12 +159,9 @@ void WaitLaunch::await_resume() const {
   Machine& machine = thread.machine_;
   Launch& ended = *machine.launches_[launch];
   thread.generic_.join(ended.end, machine.width_);
-  machine.free_components_[thread.device_].insert(machine.free_components_[thread.device_].end(),
-                                                  ended.components.begin(), ended.components.end());
-  machine.free_threads_.insert(machine.free_threads_.end(), ended.threads.begin(),
-                               ended.threads.end());
-  ended.components.clear();
-  ended.threads.clear();
+  if (gives_back) {
+    machine.give_back(launch, thread.device_);
+  }
 }
 
 void TakeSms::await_suspend(std::coroutine_handle<> who) const {

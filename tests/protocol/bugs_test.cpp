@@ -1,6 +1,8 @@
 // Every planted bug is found within a budget; its schedule replays, and becomes small.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "protocol/minimise.hpp"
 #include "protocol/search.hpp"
 
@@ -12,6 +14,12 @@ struct PlantedIn {
   BugEntry entry;
 };
 class Planted : public testing::TestWithParam<PlantedIn> {};
+
+// Steps at which the thread that ran does not go on.
+std::ptrdiff_t switches(const Schedule& schedule) {
+  return std::count_if(schedule.choices.begin(), schedule.choices.end(),
+                       [](std::uint16_t choice) { return choice != 0; });
+}
 
 TEST_P(Planted, IsFound) {
   SearchOptions options;
@@ -34,7 +42,8 @@ TEST_P(Planted, IsFound) {
   SCOPED_TRACE(to_string(small.schedule));
   EXPECT_EQ(small.finding.kind, found.finding.kind);
   EXPECT_LE(small.schedule.scenario.tokens(), found.schedule.scenario.tokens());
-  EXPECT_LE(small.schedule.choices.size(), found.schedule.choices.size());
+  // Its steps may be more: those of a smaller scenario have nothing to do with the larger one's.
+  EXPECT_LE(switches(small.schedule), switches(found.schedule));
   std::vector<std::string> trace;
   const Outcome smaller = replay(machine, small.schedule, &trace);
   ASSERT_TRUE(smaller.finding);

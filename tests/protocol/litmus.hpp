@@ -1,5 +1,6 @@
 #pragma once
-// Litmus tests: a few threads on two GPUs, one rank each, that hand one row from rank 0 to rank 1.
+// Litmus tests: a few threads on two GPUs, one rank each, that hand one row from rank 0 to rank 1, or from
+// one kernel to the next.
 
 #include <functional>
 #include <memory>
@@ -20,9 +21,13 @@ struct Places {
 };
 
 using Body = Task (*)(Thread&, Places);
+// The kernel that a thread belongs to: the second begins when the first has ended, and the early one beside
+// the second.
+enum class Kernel { first, second, early };
 struct Actor {
   int rank;
   Body body;
+  Kernel kernel = Kernel::first;
 };
 
 class Litmus final : public Model {
@@ -57,18 +62,25 @@ class Litmus final : public Model {
 
  private:
   static Task launch(Thread& stream, Litmus& litmus, int rank) {
-    const LaunchId kernel = litmus.machine_.begin_launch();
-    for (std::size_t i = 0; i < litmus.actors_.size(); ++i) {
-      if (litmus.actors_[i].rank == rank) {
-        Thread& t =
-            litmus.machine_.add_thread(stream, kernel,
-                                       {Role::copy, "kernel", static_cast<std::int16_t>(rank),
-                                        static_cast<std::int16_t>(i), -1},
-                                       true);
-        litmus.machine_.start(t, litmus.actors_[i].body(t, litmus.places_));
+    co_await stream.join(litmus.begin(stream, rank, Kernel::first));
+    const LaunchId second = litmus.begin(stream, rank, Kernel::second);
+    const LaunchId early = litmus.begin(stream, rank, Kernel::early);
+    co_await stream.join(second);
+    co_await stream.join(early);
+  }
+
+  LaunchId begin(Thread& stream, int rank, Kernel kernel) {
+    const LaunchId launch = machine_.begin_launch();
+    for (std::size_t i = 0; i < actors_.size(); ++i) {
+      if (actors_[i].rank == rank && actors_[i].kernel == kernel) {
+        const Label label{Role::copy, "kernel", static_cast<std::int16_t>(rank),
+                          static_cast<std::int16_t>(i), -1};
+        Thread& t = kernel == Kernel::early ? machine_.add_early_thread(stream, launch, label, true)
+                                            : machine_.add_thread(stream, launch, label, true);
+        machine_.start(t, actors_[i].body(t, places_));
       }
     }
-    co_await stream.join(kernel);
+    return launch;
   }
 
   Machine& machine_;

@@ -178,6 +178,79 @@ TEST(MemoryModel, SharedMemoryBelongsToTheCopyUntilItWasRead) {
   expect(FindingKind::incomplete, {{0, ends_early}});
 }
 
+// A row into shared memory by a plain asynchronous copy, and what reads it there.
+enum class Reads { itself, wgmma };
+template <Reads reads, bool source_fenced, bool landed_fenced>
+Task copies_plainly(Thread& t, Places p) {
+  t.write(p.source, 7, kStamp);
+  if (source_fenced) {
+    t.fence_proxy_async();
+  }
+  t.init_mbarrier(p.landed, 1, true);
+  t.arrive_expecting(p.landed, 1);
+  t.start_plain_load({p.smem}, {p.source}, kStamp, p.landed, 0);
+  co_await t.wait_phase(p.landed, 0);
+  if (landed_fenced) {
+    t.fence_proxy_async();
+  }
+  std::uint64_t value = 0;
+  if (reads == Reads::wgmma) {
+    t.wgmma_read({p.smem}, kStamp, &value);
+    t.wgmma_wait();
+  } else {
+    value = t.read(p.smem, kStamp);
+  }
+  if (value != 7) {
+    t.read(p.other, kStamp);  // nobody writes it: says that this was reached
+  }
+}
+
+TEST(MemoryModel, PlainCopiesBelongToTheGenericProxy) {
+  expect_ordered({{0, copies_plainly<Reads::itself, false, false>}});
+  expect_ordered({{0, copies_plainly<Reads::wgmma, false, true>}});
+  expect(FindingKind::race, {{0, copies_plainly<Reads::wgmma, true, false>}});
+}
+
+Task writes_row(Thread& t, Places p) {
+  t.write(p.source, 7, kStamp);
+  co_return;
+}
+template <std::int32_t stamp>
+Task reads_row(Thread& t, Places p) {
+  t.read(p.source, stamp);
+  co_return;
+}
+Task reads_past_caches(Thread& t, Places p) {
+  t.read_past_caches(p.source, kAnyStamp);
+  co_return;
+}
+Task writes_and_says_so(Thread& t, Places p) {
+  t.write(p.source, 7, kStamp);
+  co_await t.store(p.near, 1, Order::release, Scope::gpu);
+}
+Task hears_of_row(Thread& t, Places p) {
+  co_await t.wait_at_least(p.near, 1, Order::acquire, Scope::gpu);
+  t.read(p.source, kStamp);
+}
+
+TEST(MemoryModel, AKernelKnowsWhatTheOneBeforeItDid) {
+  expect_ordered({{0, writes_row}, {0, reads_row<kStamp>, Kernel::second}});
+}
+
+// Not even what the kernels before the one that still runs did.
+TEST(MemoryModel, AKernelThatBeginsEarlyKnowsNothing) {
+  expect(FindingKind::race, {{0, writes_row}, {0, reads_row<kStamp>, Kernel::early}});
+  expect(FindingKind::race,
+         {{0, writes_row, Kernel::second}, {0, reads_row<kAnyStamp>, Kernel::early}});
+  expect_ordered({{0, writes_and_says_so, Kernel::second}, {0, hears_of_row, Kernel::early}});
+}
+
+TEST(MemoryModel, PastTheCachesItFindsWhatEndedBeforeItsLaunch) {
+  expect_ordered({{0, writes_row}, {0, reads_past_caches, Kernel::early}});
+  expect(FindingKind::race,
+         {{0, writes_row, Kernel::second}, {0, reads_past_caches, Kernel::early}});
+}
+
 Task waits_for_load(Thread& t, Places p) {
   co_await t.wait_phase(p.landed, 0);
   t.read(p.smem, kStamp);

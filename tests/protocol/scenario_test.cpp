@@ -1,6 +1,7 @@
 // Scenarios: drawn ones are legal and different, their text reads back, and bad text is refused by name.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 
 #include "base/error.hpp"
@@ -15,6 +16,7 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
   std::set<Combine> combines;
   std::set<Fault> faults;
   std::set<bool> fetches_first, all_hands, shares_gpu;
+  std::array<int, 5> overlapping{}, gathering{}, both{};  // by ranks
   for (std::uint64_t i = 0; i < 2000; ++i) {
     const Scenario s = draw_scenario(Subject::layer, {}, 1, i);
     ASSERT_EQ(why_illegal(s), "") << to_string(s);
@@ -25,12 +27,22 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
     fetches_first.insert(s.config.dispatch_comm_sms == 0);
     all_hands.insert(s.config.all_hands);
     shares_gpu.insert(s.devices < s.ranks);
+    const bool is_overlapping = s.config.launch == LaunchOrder::programmatic;
+    const bool is_gathering = s.config.dispatch == Dispatch::gather;
+    overlapping[s.ranks] += is_overlapping ? 1 : 0;
+    gathering[s.ranks] += is_gathering ? 1 : 0;
+    both[s.ranks] += is_overlapping && is_gathering ? 1 : 0;
   }
   EXPECT_GT(seen.size(), 1990u);
   EXPECT_EQ(ranks, (std::set<int>{1, 2, 3, 4}));
   EXPECT_EQ(combines.size(), 2u);
-  EXPECT_EQ(faults.size(), 12u);
+  EXPECT_EQ(faults.size(), 14u);
   EXPECT_EQ(fetches_first.size() + all_hands.size() + shares_gpu.size(), 6u);
+  for (int r = 1; r <= 4; ++r) {
+    EXPECT_GT(overlapping[r], 100) << r;
+    EXPECT_GT(gathering[r], 100) << r;
+    EXPECT_GT(both[r], 30) << r;
+  }
 }
 
 TEST(Scenario, LimitsHold) {

@@ -59,7 +59,7 @@ TEST(Search, NothingIsFoundInTheThirdKernel) {
 
 // Every kind of fault: what is left ends, and the launch that follows is right.
 TEST(Search, FaultsEndInAnAbort) {
-  std::array<int, 12> aborted{};
+  std::array<int, 14> aborted{};
   Machine machine;
   for (std::uint64_t i = 0; i < 12000; ++i) {
     const Scenario s = draw_scenario(Subject::layer, {}, 4, i);

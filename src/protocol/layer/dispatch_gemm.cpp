@@ -1,5 +1,6 @@
 // Kernel 1: kernels/dispatch_gemm.cuh and kernels/communication.cuh.
 #include "protocol/layer/gemm.hpp"
+#include "protocol/layer/resident_kernel.hpp"
 
 namespace fusescope::protocol {
 namespace {
@@ -13,6 +14,20 @@ struct RowSlot {
   int block, blocks;    // among the communication blocks
   int fetched_threads;  // fetches first: threads that meet with this one; 0 = the block only fetches
 };
+
+// To where the GEMM reads it.
+void store_row(Thread& t, const RowSlot& r, int token, Span row) {
+  const RankPlaces& mine = r.layer.places[r.rank];
+  if (r.layer.gathers()) {
+    t.start_store({mine.all_tokens + token, 1}, row, r.round.stamp, r.rank);
+  } else {
+    for (int k = 0; k < r.layer.s.topk; ++k) {
+      t.start_store({mine.gathered + r.round.slot(r.rank, token, k), 1}, row, r.round.stamp,
+                    r.rank);
+    }
+  }
+  t.commit_group();
+}
 
 // Communication::run_slot. One thread per row slot.
 Task run_slot(Thread& t, RowSlot r) {
@@ -43,38 +58,39 @@ Task run_slot(Thread& t, RowSlot r) {
     const int source = layer.source_rank(token);
     const int row_of_source = token - source * layer.s.tokens_per_rank;
     const bool started = token != 0 || !layer.loses(Fault::lost_pull, r.rank, round);
-    if (started) {
-      t.arrive_expecting(landed, 1);
-      t.start_load(row, {layer.places[source].tokens + row_of_source, 1}, 1, round.stamp, landed,
-                   source);
-    }
-    const bool pulled = co_await t.wait_phase(landed, parity, true);
-    stopped = !pulled;
-    if (stopped) {
-      if (started && !layer.has(Bug::pull_not_drained)) {
-        co_await t.wait_phase(landed, parity);  // whatever the abort word says
+    const bool in_place = layer.gathers() && source == r.rank;
+    if (!in_place || !started) {
+      if (started) {
+        t.arrive_expecting(landed, 1);
+        t.start_load(row, {layer.places[source].tokens + row_of_source, 1}, 1, round.stamp, landed,
+                     source);
       }
-      break;
+      const bool pulled = co_await t.wait_phase(landed, parity, true);
+      stopped = !pulled;
+      if (stopped) {
+        if (started && !layer.has(Bug::pull_not_drained)) {
+          co_await t.wait_phase(landed, parity);  // whatever the abort word says
+        }
+        break;
+      }
+      if (!layer.has(Bug::pull_parity_kept)) {
+        parity ^= 1;
+      }
     }
-    if (!layer.has(Bug::pull_parity_kept)) {
-      parity ^= 1;
-    }
-    // scatter
     t.read(mine.slots, round.stamp);
-    for (int k = 0; k < layer.s.topk; ++k) {
-      t.start_store({mine.gathered + round.slot(r.rank, token, k), 1}, row, round.stamp, r.rank);
-    }
-    t.commit_group();
-    if (layer.has(Bug::arrival_counted_after_read)) {
-      co_await t.wait_read();
-    } else {
-      co_await t.wait_stored();
-    }
-    if (!layer.has(Bug::stored_proxy_fence_missing)) {
-      t.fence_proxy_async();
+    if (!in_place) {
+      store_row(t, r, token, row);
+      if (layer.has(Bug::arrival_counted_after_read)) {
+        co_await t.wait_read();
+      } else {
+        co_await t.wait_stored();
+      }
+      if (!layer.has(Bug::stored_proxy_fence_missing)) {
+        t.fence_proxy_async();
+      }
     }
     // count_arrivals
-    if (!layer.has(Bug::arrival_fence_missing)) {
+    if (!in_place && !layer.has(Bug::arrival_fence_missing)) {
       t.fence(Scope::gpu);
     }
     const int first = token == 0 && layer.loses(Fault::lost_arrival, r.rank, round) ? 1 : 0;
@@ -104,19 +120,49 @@ bool fetches_first(const Compute& c) {
   return c.meets > 0 && !c.gemm.layer.has(Bug::fetched_barrier_missing);
 }
 
+// Its warp, and the idle one where that does not relay.
+int producer_threads(const Layer& layer) {
+  return kProducerThreads - (layer.gathers() ? kRelayThreads : 0);
+}
+
 Task producer(Thread& t, Compute c) {
+  const int threads = producer_threads(c.gemm.layer);
   if (fetches_first(c)) {
     const bool fetched = co_await after_fetch(t, c);
     if (!fetched) {
       co_return;
     }
   }
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
   co_await produce_tiles(t, c.gemm);
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
+}
+
+Task relay(Thread& t, Compute c) {
+  if (fetches_first(c)) {
+    const bool fetched = co_await after_fetch(t, c);
+    if (!fetched) {
+      co_return;
+    }
+  }
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, kRelayThreads, kBlockThreads);
+  co_await relay_stages(t, c.gemm);
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, kRelayThreads, kBlockThreads);
+}
+
+// follow_prologue, by kernel 1's first thread. The prologue has ended: blocks that begin earlier wait for that.
+Task say_begun(Thread& t, Layer& layer, const Round& round) {
+  if (layer.overlaps() && !layer.loses(Fault::lost_begun, t.rank(), round)) {
+    const RankPlaces& mine = layer.places[t.rank()];
+    const Order order = layer.has(Bug::begun_relaxed) ? Order::relaxed : Order::release;
+    co_await t.store(mine.begun, t.read(mine.iteration, kAnyStamp), order, Scope::gpu);
+  }
 }
 
 Task consumer(Thread& t, Compute c, int group) {
+  if (group == 0 && c.gemm.worker == 0) {
+    co_await say_begun(t, c.gemm.layer, c.gemm.round);
+  }
   if (fetches_first(c)) {
     const bool fetched = co_await after_fetch(t, c);
     if (!fetched) {
@@ -145,69 +191,72 @@ Task storer(Thread& t, Compute c, int group) {
 
 }  // namespace
 
-Task dispatch_gemm(Thread& stream, Layer& layer, int rank, const Round& round) {
+Task begin_dispatch_gemm(ResidentKernel& kernel, Layer& layer, int rank, const Round& round) {
   Machine& machine = layer.machine;
   const Scenario& s = layer.s;
   const RankPlaces& mine = layer.places[rank];
-  co_await stream.take_sms(s.sms);
-  const LaunchId launch = machine.begin_launch();
+  co_await kernel.take_sms(s.sms);
   const int comm_blocks = s.config.dispatch_comm_sms;
   const int compute_blocks = s.sms - comm_blocks;
   const bool fetches_first = comm_blocks == 0;
-  const auto thread = [&](Role role, int block, int index, bool stores) -> Thread& {
-    return machine.add_thread(stream, launch,
-                              {role, "dispatch_gemm", static_cast<std::int16_t>(rank),
-                               static_cast<std::int16_t>(block), static_cast<std::int16_t>(index)},
-                              stores);
-  };
   for (int block = 0; block < s.sms; ++block) {
+    kernel.begin_block();
     const BlockPlaces& b = mine.blocks[block];
     machine.memory().forget(b.smem, b.cells);
     machine.forget_barriers(b.landed, kMostTokensPerBlock, b.named, kNamedBarriers);
     const bool computes = block < compute_blocks;
     if (!computes || fetches_first) {
       for (int slot = 0; slot < s.config.tokens_per_block; ++slot) {
-        Thread& t = thread(Role::puller, block, slot, true);
+        Thread& t = kernel.thread(Role::puller, block, slot, true);
         machine.start(
             t, run_slot(t, {layer, round, b, rank, slot, computes ? block : block - compute_blocks,
                             computes ? compute_blocks : comm_blocks, computes ? 32 : 0}));
       }
     }
     if (!computes) {
+      kernel.end_block();
       continue;
     }
     const bool fused = s.config.activation == Activation::fused;
-    const GemmCall gemm{.layer = layer,
-                        .round = round,
-                        .block = b,
-                        .rank = rank,
-                        .worker = block,
-                        .workers = compute_blocks,
-                        .which = 1,
-                        .k_steps = s.k_steps,
-                        .a = mine.gathered,
-                        .a_per_block = s.row_block,
-                        .a_per_step = 0,
-                        .d = fused ? mine.act : mine.gate_up,
-                        .activates = fused,
-                        .a_has_padding = true,
-                        .halves = true,
-                        .gate = mine.arrivals,
-                        .open_at = static_cast<std::uint64_t>(s.row_block)};
+    const GemmCall gemm{
+        .layer = layer,
+        .round = round,
+        .block = b,
+        .rank = rank,
+        .worker = block,
+        .workers = compute_blocks,
+        .which = 1,
+        .k_steps = s.k_steps,
+        .a = mine.gathered,
+        .a_per_block = s.row_block,
+        .a_per_step = 0,
+        .gathers = layer.gathers(),
+        .d = fused ? mine.act : mine.gate_up,
+        .next_tile = s.config.tile_counter == TileCounter::both ? mine.next_tile : -1,
+        .activates = fused,
+        .a_has_padding = true,
+        .halves = true,
+        .gate = mine.arrivals,
+        .open_at = static_cast<std::uint64_t>(s.row_block),
+        .signal = mine.computed,
+        .loses_tile = layer.loses(Fault::lost_activations, rank, round)};
     const auto meets = [&](int threads) { return fetches_first ? threads : 0; };
-    Thread& p = thread(Role::producer, block, -1, false);
-    machine.start(p, producer(p, {gemm, meets(kProducerThreads)}));
+    Thread& p = kernel.thread(Role::producer, block, -1, false);
+    machine.start(p, producer(p, {gemm, meets(producer_threads(layer))}));
+    if (layer.gathers()) {
+      Thread& r = kernel.thread(Role::relay, block, -1, false);
+      machine.start(r, relay(r, {gemm, meets(kRelayThreads)}));
+    }
     for (int group = 0; group < kConsumers; ++group) {
-      Thread& consuming = thread(Role::consumer, block, group, false);
+      Thread& consuming = kernel.thread(Role::consumer, block, group, false);
       const int left =
           group == 0 ? kConsumerThreads - 32 * s.config.tokens_per_block : kConsumerThreads;
       machine.start(consuming, consumer(consuming, {gemm, meets(left)}, group));
-      Thread& storing = thread(Role::storer, block, group, true);
+      Thread& storing = kernel.thread(Role::storer, block, group, true);
       machine.start(storing, storer(storing, {gemm, meets(kStorerThreads)}, group));
     }
+    kernel.end_block();
   }
-  co_await stream.join(launch);
-  machine.give_sms(s.device_of(rank), s.sms);
 }
 
 }  // namespace fusescope::protocol

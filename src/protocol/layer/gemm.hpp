@@ -1,6 +1,6 @@
 #pragma once
 // The grouped GEMM of one block (kernels/gemm): producer, two consumers and two storers around a ring of
-// stages, with its hooks: a gate in front of a row block, a signal behind a tile. A kernel of another
+// stages, and a relay where rows are gathered, with its hooks: a gate in front of a row block, a signal behind a tile. A kernel of another
 // layer uses it by filling in a GemmCall.
 
 #include "protocol/layer/layer.hpp"
@@ -15,14 +15,16 @@ struct GemmCall {
   int worker, workers;
   int which;  // 1 or 2: whose weights
   int k_steps;
-  CellId a;            // first row of the operand
-  int a_per_block;     // cells from one row block to the next
-  int a_per_step;      // cells from one k step to the next
-  CellId d;            // first row of the output, [row block][n tile][row]
-  bool activates;      // the epilogue does
-  bool a_has_padding;  // padding rows of the operand hold nothing
-  bool halves;         // the GEMM knows slack: empty second halves of row blocks are left out
-  WordId gate = -1;    // one word per row block; -1 = none
+  CellId a;               // first row of the operand
+  int a_per_block;        // cells from one row block to the next
+  int a_per_step;         // cells from one k step to the next
+  bool gathers = false;   // the operand's rows are everybody's tokens, and the tables say which
+  CellId d;               // first row of the output, [row block][n tile][row]
+  WordId next_tile = -1;  // counter that deals out tiles; -1 = round robin
+  bool activates;         // the epilogue does
+  bool a_has_padding;     // padding rows of the operand hold nothing
+  bool halves;            // the GEMM knows slack: empty second halves of row blocks are left out
+  WordId gate = -1;       // one word per row block; -1 = none
   std::uint64_t open_at = 0;
   WordId signal = -1;       // one word per row block; -1 = none
   bool loses_tile = false;  // a fault: row block 0's first tile is not signalled
@@ -31,12 +33,15 @@ struct GemmCall {
 // By the block's first thread, before all meet.
 void init_gemm(Thread& thread, const GemmCall& call);
 Task produce_tiles(Thread& thread, GemmCall call);
+// Where the producer gathers: hands its rows, which another proxy reads, on to the consumers.
+Task relay_stages(Thread& thread, GemmCall call);
 Task consume_tiles(Thread& thread, GemmCall call, int group);
 Task store_tiles(Thread& thread, GemmCall call, int group);
 
 // Threads that each role stands for at the block's barriers.
 inline constexpr int kConsumerThreads = 128;
-inline constexpr int kProducerThreads = 64;  // its warp, and the idle one
+inline constexpr int kProducerThreads = 64;  // its warp, and the idle one, which may relay
+inline constexpr int kRelayThreads = 32;
 inline constexpr int kStorerThreads = 32;
 
 }  // namespace fusescope::protocol

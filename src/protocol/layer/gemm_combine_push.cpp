@@ -1,5 +1,6 @@
 // Kernel 2: kernels/gemm_combine_push.cuh, its launches, and block per job.
 #include "protocol/layer/gemm.hpp"
+#include "protocol/layer/resident_kernel.hpp"
 
 namespace fusescope::protocol {
 namespace {
@@ -9,6 +10,29 @@ struct Compute {
   bool joins;      // all hands
   bool announces;  // block per job
 };
+
+// By all threads of a block of kernel 2: `threads` of them with this call, and among them the `first`, which
+// waits for what kernel 1 releases. False: given up, in all.
+Task follow_kernel_1(Thread& t, Layer& layer, BarrierId barrier, int threads, int in_all,
+                     bool first, bool& begun) {
+  begun = true;
+  if (!layer.overlaps()) {
+    co_return;
+  }
+  if (first && !layer.has(Bug::begun_unwatched)) {
+    const std::uint64_t iteration = layer.iteration_of(t);
+    begun = co_await t.wait_at_least(layer.places[t.rank()].begun, iteration, Order::acquire,
+                                     Scope::gpu);
+  }
+  if (!layer.has(Bug::begun_seen_by_one)) {
+    begun = co_await t.meet(barrier, threads, in_all, begun);
+  }
+}
+
+Task follow_in_gemm_block(Thread& t, const Compute& c, int threads, bool first, bool& begun) {
+  co_await follow_kernel_1(t, c.gemm.layer, c.gemm.block.named + kBeginBarrier, threads,
+                           kBlockThreads, first, begun);
+}
 
 bool runs_group(const Compute& c, int group) {
   return c.joins && group < c.gemm.layer.s.job_groups;
@@ -46,21 +70,59 @@ int summer_index(int group, int warp) {
   return group * kSummingWarps + warp;
 }
 
+// How a part begins: behind the block's GEMM, or as a warp of a block that takes jobs only.
+struct PartBegin {
+  bool new_block;  // of kernel 2
+  int warps;       // that a block of jobs has
+};
+
+Task begin_in_job_block(Thread& t, const JobGroup& jobs, PartBegin begin, bool first, bool& begun) {
+  begun = true;
+  if (begin.new_block) {
+    co_await follow_kernel_1(t, jobs.layer, jobs.block.named + kBeginBarrier, 1, begin.warps, first,
+                             begun);
+  }
+}
+
+Task run_front(Thread& t, JobGroup jobs, PartBegin begin) {
+  bool begun = false;
+  co_await begin_in_job_block(t, jobs, begin, jobs.group == 0, begun);
+  if (begun) {
+    co_await fetch_jobs(t, jobs);
+  }
+}
+
+Task run_summer(Thread& t, JobGroup jobs, int warp, PartBegin begin) {
+  bool begun = false;
+  co_await begin_in_job_block(t, jobs, begin, false, begun);
+  if (begun) {
+    co_await sum_jobs(t, jobs, warp);
+  }
+}
+
+Task run_pusher(Thread& t, JobGroup jobs, PartBegin begin) {
+  bool begun = false;
+  co_await begin_in_job_block(t, jobs, begin, false, begun);
+  if (begun) {
+    co_await push_rows(t, jobs);
+  }
+}
+
 // The parts of a warpgroup as threads that `add(role, index, stores)` makes.
 template <class Add>
-void start_parts(const JobGroup& jobs, Add add) {
+void start_parts(const JobGroup& jobs, PartBegin begin, Add add) {
   Machine& machine = jobs.layer.machine;
   Thread& front = add(Role::front, jobs.group, false);
   for (int warp = 0; warp < kSummingWarps; ++warp) {
     Thread& summer = add(Role::summer, summer_index(jobs.group, warp), false);
-    machine.start(summer, sum_jobs(summer, jobs, warp));
+    machine.start(summer, run_summer(summer, jobs, warp, begin));
     if (warp == 0) {
       front.leave_loads_to(summer);
     }
   }
-  machine.start(front, fetch_jobs(front, jobs));
+  machine.start(front, run_front(front, jobs, begin));
   Thread& pusher = add(Role::pusher, jobs.group, true);
-  machine.start(pusher, push_rows(pusher, jobs));
+  machine.start(pusher, run_pusher(pusher, jobs, begin));
 }
 
 // A warp of the GEMM's that goes on as one of a job's.
@@ -74,6 +136,11 @@ Thread& fork_part(Thread& t, Role role, int index, bool stores) {
 // The copy warpgroup is the third job group: the producer's warp its front, the idle one and the first
 // storer's its summing warps, the second storer's its pusher.
 Task producer(Thread& t, Compute c) {
+  bool begun = false;
+  co_await follow_in_gemm_block(t, c, kProducerThreads, false, begun);
+  if (!begun) {
+    co_return;
+  }
   co_await t.meet(c.gemm.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
   co_await produce_tiles(t, c.gemm);
   co_await leave_gemm(t, c, kProducerThreads, false);
@@ -86,6 +153,11 @@ Task producer(Thread& t, Compute c) {
 }
 
 Task consumer(Thread& t, Compute c, int group) {
+  bool begun = false;
+  co_await follow_in_gemm_block(t, c, kConsumerThreads, group == 0, begun);
+  if (!begun) {
+    co_return;
+  }
   if (group == 0) {
     const bool lost =
         c.gemm.worker == 0 && c.gemm.layer.loses(Fault::lost_residency, t.rank(), c.gemm.round);
@@ -98,13 +170,18 @@ Task consumer(Thread& t, Compute c, int group) {
   co_await consume_tiles(t, c.gemm, group);
   co_await leave_gemm(t, c, kConsumerThreads, true);
   if (runs_group(c, group)) {
-    start_parts(jobs_of(c, group), [&](Role role, int index, bool stores) -> Thread& {
+    start_parts(jobs_of(c, group), {false, 0}, [&](Role role, int index, bool stores) -> Thread& {
       return fork_part(t, role, index, stores);
     });
   }
 }
 
 Task storer(Thread& t, Compute c, int group) {
+  bool begun = false;
+  co_await follow_in_gemm_block(t, c, kStorerThreads, false, begun);
+  if (!begun) {
+    co_return;
+  }
   co_await t.meet(c.gemm.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);
   co_await store_tiles(t, c.gemm, group);
   co_await leave_gemm(t, c, kStorerThreads, false);
@@ -117,86 +194,84 @@ Task storer(Thread& t, Compute c, int group) {
   }
 }
 
-class Launcher {
- public:
-  Launcher(Layer& layer, Thread& stream, int rank, const Round& round, const char* kernel)
-      : layer_(layer),
-        stream_(stream),
-        rank_(rank),
-        round_(round),
-        kernel_(kernel),
-        launch_(layer.machine.begin_launch()) {}
+const BlockPlaces& fresh_block(Layer& layer, int rank, int place) {
+  const BlockPlaces& b = layer.places[rank].blocks[place];
+  layer.machine.memory().forget(b.smem, b.cells);
+  layer.machine.forget_barriers(b.landed, kMostTokensPerBlock, b.named, kNamedBarriers);
+  return b;
+}
 
-  LaunchId launch() const { return launch_; }
+struct Kernel2 {
+  Layer& layer;
+  ResidentKernel& kernel;
+  int rank;
+  const Round& round;
+  bool per_job;
+  int compute_blocks;
 
-  Thread& thread(Role role, int block, int index, bool stores) const {
-    return layer_.machine.add_thread(
-        stream_, launch_,
-        {role, kernel_, static_cast<std::int16_t>(rank_), static_cast<std::int16_t>(block),
-         static_cast<std::int16_t>(index)},
-        stores);
+  // Where kernels overlap, kernel 1 may still be using its own.
+  const BlockPlaces& fresh(int block) const {
+    return fresh_block(layer, rank, kernel.is_early() ? layer.s.sms + block : block);
   }
 
-  const BlockPlaces& fresh_block(int block) const {
-    const BlockPlaces& b = layer_.places[rank_].blocks[block];
-    layer_.machine.memory().forget(b.smem, b.cells);
-    layer_.machine.forget_barriers(b.landed, kMostTokensPerBlock, b.named, kNamedBarriers);
-    return b;
-  }
-
-  void start_gemm_block(int block, int blocks, bool joins, bool announces) const {
-    Machine& machine = layer_.machine;
-    const Scenario& s = layer_.s;
-    const RankPlaces& mine = layer_.places[rank_];
-    const BlockPlaces& b = fresh_block(block);
-    const GemmCall gemm{.layer = layer_,
-                        .round = round_,
-                        .block = b,
-                        .rank = rank_,
-                        .worker = block,
-                        .workers = blocks,
-                        .which = 2,
-                        .k_steps = s.n_tiles(),
-                        .a = mine.act,
-                        .a_per_block = s.n_tiles() * s.row_block,
-                        .a_per_step = s.row_block,
-                        .d = mine.partial,
-                        .activates = false,
-                        .a_has_padding = false,
-                        .halves = true,
-                        .signal = mine.done,
-                        .loses_tile = layer_.loses(Fault::lost_tile, rank_, round_)};
-    const Compute compute{gemm, joins, announces};
-    Thread& p = thread(Role::producer, block, -1, false);
+  void start_gemm_block(int block) const {
+    Machine& machine = layer.machine;
+    const Scenario& s = layer.s;
+    const RankPlaces& mine = layer.places[rank];
+    const BlockPlaces& b = fresh(block);
+    const bool gated = kernel.is_early() && !layer.has(Bug::activations_unwatched);
+    const GemmCall gemm{
+        .layer = layer,
+        .round = round,
+        .block = b,
+        .rank = rank,
+        .worker = block,
+        .workers = compute_blocks,
+        .which = 2,
+        .k_steps = s.n_tiles(),
+        .a = mine.act,
+        .a_per_block = s.n_tiles() * s.row_block,
+        .a_per_step = s.row_block,
+        .d = mine.partial,
+        .next_tile = s.config.tile_counter != TileCounter::none ? mine.next_tile + 1 : -1,
+        .activates = false,
+        .a_has_padding = false,
+        .halves = true,
+        .gate = gated ? mine.computed : -1,
+        .open_at = static_cast<std::uint64_t>(s.n_tiles()),
+        .signal = mine.done,
+        .loses_tile = layer.loses(Fault::lost_tile, rank, round)};
+    const Compute compute{gemm, s.config.all_hands && !per_job, per_job};
+    Thread& p = kernel.thread(Role::producer, block, -1, false);
     machine.start(p, producer(p, compute));
     for (int group = 0; group < kConsumers; ++group) {
-      Thread& c = thread(Role::consumer, block, group, false);
+      Thread& c = kernel.thread(Role::consumer, block, group, false);
       machine.start(c, consumer(c, compute, group));
-      Thread& s_ = thread(Role::storer, block, group, true);
-      machine.start(s_, storer(s_, compute, group));
+      Thread& w = kernel.thread(Role::storer, block, group, true);
+      machine.start(w, storer(w, compute, group));
     }
   }
 
   void start_job_block(int block) const {
-    const BlockPlaces& b = fresh_block(block);
-    for (int group = 0; group < layer_.s.job_groups; ++group) {
-      start_group({layer_, round_, b, group, -1}, block);
+    const BlockPlaces& b = fresh(block);
+    const PartBegin begin{true, layer.s.job_groups * (2 + kSummingWarps)};
+    for (int group = 0; group < layer.s.job_groups; ++group) {
+      start_parts({layer, round, b, group, -1}, begin,
+                  [&](Role role, int index, bool stores) -> Thread& {
+                    return kernel.thread(role, block, index, stores);
+                  });
     }
   }
 
-  void start_group(const JobGroup& jobs, int block) const {
-    start_parts(jobs, [&](Role role, int index, bool stores) -> Thread& {
-      return thread(role, block, index, stores);
-    });
+  void start_block(int block) const {
+    kernel.begin_block();
+    if (block < compute_blocks) {
+      start_gemm_block(block);
+    } else {
+      start_job_block(block);
+    }
+    kernel.end_block();
   }
-
- private:
-  Layer& layer_;
-  Thread& stream_;
-  int rank_;
-  const Round& round_;
-  const char* kernel_;
-  LaunchId launch_;
 };
 
 Task wait_for_residency(Thread& t, Layer& layer, int compute_blocks) {
@@ -209,12 +284,19 @@ Task wait_for_residency(Thread& t, Layer& layer, int compute_blocks) {
 Task job_branch(Thread& branch, Layer& layer, int rank, const Round& round, int compute_blocks) {
   Machine& machine = layer.machine;
   const int device = layer.s.device_of(rank);
+  const auto thread = [&](LaunchId launch, const char* kernel, Role role, int block, int index,
+                          bool stores) -> Thread& {
+    return machine.add_thread(branch, launch,
+                              {role, kernel, static_cast<std::int16_t>(rank),
+                               static_cast<std::int16_t>(block), static_cast<std::int16_t>(index)},
+                              stores);
+  };
   if (!layer.has(Bug::jobs_before_gemm_resident)) {
     co_await branch.take_sms(1);
-    const Launcher residency(layer, branch, rank, round, "wait_for_residency");
-    Thread& t = residency.thread(Role::barrier, -1, -1, false);
+    const LaunchId residency = machine.begin_launch();
+    Thread& t = thread(residency, "wait_for_residency", Role::barrier, -1, -1, false);
     machine.start(t, wait_for_residency(t, layer, compute_blocks));
-    co_await branch.join(residency.launch());
+    co_await branch.join(residency);
     machine.give_sms(device, 1);
   }
   // One launch a block, so that an SM is free again when its block has ended.
@@ -226,10 +308,13 @@ Task job_branch(Thread& branch, Layer& layer, int rank, const Round& round, int 
       machine.give_sms(device, 1);
     }
     co_await branch.take_sms(1);
-    const Launcher block(layer, branch, rank, round, "block_per_job");
+    const LaunchId launch = machine.begin_launch();
     const int place = layer.s.sms + job;
-    block.start_group({layer, round, block.fresh_block(place), 0, job}, place);
-    running.push_back(block.launch());
+    start_parts({layer, round, fresh_block(layer, rank, place), 0, job}, {false, 0},
+                [&](Role role, int index, bool stores) -> Thread& {
+                  return thread(launch, "block_per_job", role, place, index, stores);
+                });
+    running.push_back(launch);
   }
   while (ended < running.size()) {
     co_await branch.join(running[ended++]);
@@ -237,35 +322,36 @@ Task job_branch(Thread& branch, Layer& layer, int rank, const Round& round, int 
   }
 }
 
+int compute_blocks_of(const Scenario& s) {
+  return s.sms - s.config.combine_comm_sms;
+}
+
 }  // namespace
 
-Task gemm_combine_push(Thread& stream, Layer& layer, int rank, const Round& round) {
+LaunchId begin_block_per_job(Layer& layer, Thread& stream, int rank, const Round& round) {
   Machine& machine = layer.machine;
+  const LaunchId branch = machine.begin_launch();
+  Thread& t = machine.add_thread(
+      stream, branch, {Role::stream, "branch", static_cast<std::int16_t>(rank), -1, -1}, false);
+  machine.start(t, job_branch(t, layer, rank, round, compute_blocks_of(layer.s)));
+  return branch;
+}
+
+Task begin_gemm_combine_push(ResidentKernel& kernel, Layer& layer, int rank, const Round& round,
+                             LaunchId before) {
   const Scenario& s = layer.s;
   const bool per_job = s.config.combine == Combine::block_per_job;
-  const int compute_blocks = s.sms - s.config.combine_comm_sms;
-
-  LaunchId branch = -1;
-  if (per_job) {
-    branch = machine.begin_launch();
-    Thread& t = machine.add_thread(
-        stream, branch, {Role::stream, "branch", static_cast<std::int16_t>(rank), -1, -1}, false);
-    machine.start(t, job_branch(t, layer, rank, round, compute_blocks));
-  }
+  const int compute_blocks = compute_blocks_of(s);
   const int blocks = per_job ? compute_blocks : s.sms;
-  co_await stream.take_sms(blocks);
-  const Launcher kernel(layer, stream, rank, round, "gemm_combine_push");
-  for (int block = 0; block < blocks; ++block) {
-    if (block < compute_blocks) {
-      kernel.start_gemm_block(block, compute_blocks, s.config.all_hands && !per_job, per_job);
-    } else {
-      kernel.start_job_block(block);
-    }
+  const Kernel2 kernel_2{layer, kernel, rank, round, per_job, compute_blocks};
+  if (!layer.overlaps()) {
+    co_await kernel.take_sms(blocks);
   }
-  co_await stream.join(kernel.launch());
-  machine.give_sms(s.device_of(rank), blocks);
-  if (per_job) {
-    co_await stream.join(branch);
+  for (int block = 0; block < blocks; ++block) {
+    if (layer.overlaps()) {
+      co_await kernel.follow(layer.has(Bug::kernel_2_ends_early) ? -1 : before);
+    }
+    kernel_2.start_block(block);
   }
 }
 

@@ -10,6 +10,9 @@ void init_gemm(Thread& t, const GemmCall& c) {
   for (int i = 0; i < kStages; ++i) {
     t.init_mbarrier(c.block.full + i, 1, true);
     t.init_mbarrier(c.block.empty + i, kConsumers, false);
+    if (c.gathers) {
+      t.init_mbarrier(c.block.rows_landed + i, 1, true);
+    }
   }
   for (int i = 0; i < kConsumers * kStagedPerConsumer; ++i) {
     t.init_mbarrier(c.block.staged + i, 1, false);

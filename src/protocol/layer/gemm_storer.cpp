@@ -77,7 +77,8 @@ Task store_tiles(Thread& t, GemmCall c, int group) {
         if (c.loses_tile && tile.row_block == 0 && tile.n_tile == 0) {
           continue;
         }
-        const Order order = layer.has(Bug::done_relaxed) ? Order::relaxed : Order::release;
+        const Bug relaxed = c.which == 1 ? Bug::computed_relaxed : Bug::done_relaxed;
+        const Order order = layer.has(relaxed) ? Order::relaxed : Order::release;
         co_await t.fetch_add(c.signal + tile.row_block, 1, order, Scope::gpu);
       }
     }

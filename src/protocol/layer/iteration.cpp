@@ -1,6 +1,9 @@
 // A device's stream: src/engine/cuda/iteration.cpp. Ranks that share a device go through it phase by phase;
 // what a rank tells its peers goes out for all ranks of the device before any of them waits.
+#include <deque>
+
 #include "protocol/layer/gemm_reduce_scatter.hpp"
+#include "protocol/layer/resident_kernel.hpp"
 
 namespace fusescope::protocol {
 namespace {
@@ -75,42 +78,138 @@ Task before_kernels(Thread& stream, Layer& layer, const std::vector<int>& ranks,
   }
 }
 
-Task run_round(Thread& stream, Layer& layer, const std::vector<int>& ranks, const Round& round,
-               std::vector<LaunchId>& open_reduces, const Round* before) {
-  set_inputs(stream, layer, ranks, round);
-  for (const int rank : ranks) {
-    layer.begin_round(rank);
+// --- kernel 1 to final reduce ---------------------------------------------------------------------
+
+// What is left of the iteration before where a planted bug lets the next one begin early.
+struct Open {
+  std::vector<LaunchId> reduces;
+  const Round* round = nullptr;  // theirs
+  std::deque<ResidentKernel> kernels;
+};
+
+Task close(Thread& stream, Layer& layer, const std::vector<int>& ranks, Open& open) {
+  for (const LaunchId reduce : open.reduces) {
+    co_await stream.join(reduce);
   }
-  co_await before_kernels(stream, layer, ranks, round);
+  if (!open.reduces.empty()) {
+    for (const int rank : ranks) {
+      layer.check_outputs(rank, *open.round);
+    }
+    open.reduces.clear();
+  }
+}
+
+Task end_of(Thread& stream, ResidentKernel& kernel) {
+  co_await stream.join(kernel.launch());
+  kernel.give_back();
+}
+
+// Each when the one before it has ended.
+Task kernels_in_turn(Thread& stream, Layer& layer, const std::vector<int>& ranks,
+                     const Round& round, Open& open) {
   for (const int rank : ranks) {
-    co_await dispatch_gemm(stream, layer, rank, round);
+    ResidentKernel kernel(layer, stream, rank, "dispatch_gemm");
+    co_await begin_dispatch_gemm(kernel, layer, rank, round);
+    co_await end_of(stream, kernel);
   }
   if (layer.s.config.activation == Activation::separate) {
     for (const int rank : ranks) {
       co_await stream.join(launch_activation(layer, stream, rank, round));
     }
   }
+  const bool per_job = layer.s.config.combine == Combine::block_per_job;
   for (const int rank : ranks) {
-    co_await gemm_combine_push(stream, layer, rank, round);
+    const LaunchId branch = per_job ? begin_block_per_job(layer, stream, rank, round) : -1;
+    ResidentKernel kernel(layer, stream, rank, "gemm_combine_push");
+    co_await begin_gemm_combine_push(kernel, layer, rank, round);
+    co_await end_of(stream, kernel);
+    if (per_job) {
+      co_await stream.join(branch);
+    }
     layer.check_round(rank, round);
   }
-  for (const LaunchId reduce : open_reduces) {
-    co_await stream.join(reduce);
-  }
-  if (!open_reduces.empty()) {
-    for (const int rank : ranks) {
-      layer.check_outputs(rank, *before);
-    }
-    open_reduces.clear();
-  }
+  co_await close(stream, layer, ranks, open);
   for (const int rank : ranks) {
     const LaunchId reduce = launch_final_reduce(layer, stream, rank, round);
     if (layer.has(Bug::staging_reused_early)) {
-      open_reduces.push_back(reduce);
+      open.reduces.push_back(reduce);
+      open.round = &round;
     } else {
       co_await stream.join(reduce);
       layer.check_outputs(rank, round);
     }
+  }
+}
+
+// Each block when the kernel before has left an SM for it (kernels/follow.cuh). A kernel 1 behind another
+// rank's waits for the end of that before it does anything, so that it begins there.
+Task overlapping_kernels(Thread& stream, Layer& layer, const std::vector<int>& ranks,
+                         const Round& round, Open& open) {
+  if (ranks.empty()) {
+    co_return;
+  }
+  std::deque<ResidentKernel> kernels;
+  for (const int rank : ranks) {
+    if (!kernels.empty()) {
+      co_await end_of(stream, kernels.back());
+      kernels.clear();
+    }
+    kernels.emplace_back(layer, stream, rank, "dispatch_gemm");
+    co_await begin_dispatch_gemm(kernels.back(), layer, rank, round);
+  }
+  // This kernel has all SMs: those before it have ended.
+  for (ResidentKernel& kernel : open.kernels) {
+    kernel.give_back();
+  }
+  open.kernels.clear();
+  for (const int rank : ranks) {
+    const LaunchId before = kernels.back().launch();
+    kernels.emplace_back(layer, stream, rank, "gemm_combine_push");
+    co_await begin_gemm_combine_push(kernels.back(), layer, rank, round, before);
+  }
+  LaunchId last = kernels.back().launch();
+  std::vector<LaunchId> reduces;
+  for (const int rank : ranks) {
+    last = launch_final_reduce(layer, stream, rank, round, last);
+    reduces.push_back(last);
+  }
+  if (layer.has(Bug::staging_reused_early)) {
+    co_await stream.join(kernels.back().launch());
+    co_await close(stream, layer, ranks, open);
+    open.reduces = reduces;
+    open.round = &round;
+  } else {
+    // The end of the last kernel is the end of the iteration: it is all that the stream waits for.
+    for (const LaunchId reduce : reduces) {
+      co_await stream.join(reduce);
+    }
+  }
+  for (ResidentKernel& kernel : kernels) {
+    if (layer.machine.has_ended(kernel.launch())) {
+      kernel.give_back();
+    } else {
+      open.kernels.push_back(std::move(kernel));
+    }
+  }
+  for (const int rank : ranks) {
+    layer.check_round(rank, round);
+    if (open.reduces.empty()) {
+      layer.check_outputs(rank, round);
+    }
+  }
+}
+
+Task run_round(Thread& stream, Layer& layer, const std::vector<int>& ranks, const Round& round,
+               Open& open) {
+  set_inputs(stream, layer, ranks, round);
+  for (const int rank : ranks) {
+    layer.begin_round(rank);
+  }
+  co_await before_kernels(stream, layer, ranks, round);
+  if (layer.overlaps()) {
+    co_await overlapping_kernels(stream, layer, ranks, round, open);
+  } else {
+    co_await kernels_in_turn(stream, layer, ranks, round, open);
   }
 }
 
@@ -126,14 +225,13 @@ Task device_barrier(Thread& stream, Layer& layer, const std::vector<int>& ranks,
 }
 
 Task device_stream(Thread& stream, Layer& layer, int device, int first, int last) {
-  std::vector<LaunchId> open_reduces;
+  Open open;
   for (int n = first; n <= last; ++n) {
     const std::vector<int> ranks = ranks_of(layer.s, device, n);
-    const Round* before = n > first ? &layer.rounds[n - 1] : nullptr;
     if (layer.s.subject == Subject::gemm_reduce_scatter) {
-      co_await reduce_scatter_round(stream, layer, ranks, layer.rounds[n], open_reduces);
+      co_await reduce_scatter_round(stream, layer, ranks, layer.rounds[n], open.reduces);
     } else {
-      co_await run_round(stream, layer, ranks, layer.rounds[n], open_reduces, before);
+      co_await run_round(stream, layer, ranks, layer.rounds[n], open);
     }
     // The host looks at what the waits reported, and launches nothing more after a fault.
     for (const int rank : ranks) {
@@ -145,7 +243,7 @@ Task device_stream(Thread& stream, Layer& layer, int device, int first, int last
       co_return;
     }
   }
-  for (const LaunchId reduce : open_reduces) {
+  for (const LaunchId reduce : open.reduces) {
     co_await stream.join(reduce);
   }
 }

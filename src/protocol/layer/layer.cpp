@@ -25,23 +25,31 @@ MachineSize Layer::size_of(const Scenario& s) {
   const int slots = s.config.tokens_per_block;
   const int slot_components = 4;  // itself, its load, its stores' reads and writes
   const int gemm = 1 + kStages + kConsumers + 3 * kConsumers;
+  const bool is_layer = s.subject == Subject::layer;
+  const bool gathers = is_layer && s.config.dispatch == Dispatch::gather;
+  const int gemm_1 = gemm + (gathers ? 1 + kStages : 0);  // the relay, and the rows of each stage
   // Four parts, the loads of each piece, the push's read and write.
   const int group = 2 + kSummingWarps + kJobPieces + 2;
   const int comm_1 = s.config.dispatch_comm_sms;
   const int fetching = comm_1 == 0 ? s.sms : comm_1;
-  const int kernel_1 = (s.sms - comm_1) * gemm + fetching * slots * slot_components;
+  const int kernel_1 = (s.sms - comm_1) * gemm_1 + fetching * slots * slot_components;
   const int comm_2 = s.config.combine_comm_sms;
   const bool per_job = s.config.combine == Combine::block_per_job;
   const int joiners = s.config.all_hands ? s.sms - comm_2 : 0;
-  const int per_block =
-      s.subject == Subject::layer ? s.job_groups * group : slots * slot_components;
+  const int per_block = is_layer ? s.job_groups * group : slots * slot_components;
   const int kernel_2 = (s.sms - comm_2) * gemm + (per_job ? 2 + std::min(s.sms, s.tokens()) * group
                                                           : (comm_2 + joiners) * per_block);
+  const int ranks_here = (s.ranks + s.devices - 1) / s.devices;
+  const int before = std::max(s.ranks, 4);  // the kernels before kernel 1
+  const bool overlap = is_layer && s.config.launch == LaunchOrder::programmatic;
   MachineSize size;
   size.devices = s.devices;
-  // Streams: one now, one after a fault, and the host between them.
-  size.components_per_device = 3 + std::max({kernel_1, kernel_2, s.ranks, 4}) +
-                               (s.ranks + s.devices - 1) / s.devices * 2;  // reduces left open
+  // Streams: one now, one after a fault, and the host between them. Kernels that overlap have a watcher
+  // for each block.
+  size.components_per_device =
+      3 + ranks_here * 2 +  // final reduces, which may be left open
+      (overlap ? before + kernel_1 + s.sms + ranks_here * (kernel_2 + s.sms + 2)
+               : std::max({kernel_1, kernel_2, before}));
   size.sms = s.sms;
   for (int rank = 0; rank < s.ranks; ++rank) {
     size.device_of_rank.push_back(s.device_of(rank));
@@ -102,6 +110,7 @@ bool Layer::recover() {
   const bool may_pass =
       s.fault == Fault::impatience || (s.fault == Fault::dead_rank && s.ranks == 1) ||
       (s.fault == Fault::lost_residency && s.config.combine == Combine::dispenser) ||
+      ((s.fault == Fault::lost_begun || s.fault == Fault::lost_activations) && !overlaps()) ||
       (s.subject == Subject::gemm_reduce_scatter && s.fault != Fault::dead_rank &&
        s.fault != Fault::lost_barrier);
   const bool reported = std::any_of(places.begin(), places.end(), [&](const RankPlaces& p) {
@@ -125,6 +134,7 @@ bool Layer::recover() {
     if (!has(Bug::watermarks_kept_after_abort)) {
       clear(p.watermarks, s.ranks * s.config.watermark_chunks);
     }
+    clear(p.begun, 1);
     clear(p.dispenser, 1);
     clear(p.resident, 1);
     clear(p.copied, 1);
@@ -179,8 +189,15 @@ void Layer::check_round(int rank, const Round& round) {
   const int blocks = round.tables[rank].row_blocks();
   if (!pushes_rows) {
     must_be(places[rank].arrivals, blocks, static_cast<std::uint64_t>(s.row_block));
+    must_be(places[rank].computed, blocks, static_cast<std::uint64_t>(s.n_tiles()));
   }
   must_be(places[rank].done, blocks, static_cast<std::uint64_t>(s.n_tiles()));
+  if (!pushes_rows) {
+    const auto tiles = static_cast<std::uint64_t>(blocks * s.n_tiles());
+    const TileCounter counter = s.config.tile_counter;
+    must_be(places[rank].next_tile, 1, counter == TileCounter::both ? tiles : 0);
+    must_be(places[rank].next_tile + 1, 1, counter != TileCounter::none ? tiles : 0);
+  }
   for (int to = 0; to < s.ranks; ++to) {
     if (pushes_rows && to == rank) {
       continue;

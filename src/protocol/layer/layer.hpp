@@ -53,6 +53,20 @@ class Layer final : public Model {
   WordId pushed(int rank, int to, int chunk) const {
     return places[rank].pushed + to * s.config.watermark_chunks + chunk;
   }
+  // Whether kernels begin before the ones before them have ended.
+  bool overlaps() const {
+    return s.subject == Subject::layer && s.config.launch == LaunchOrder::programmatic;
+  }
+  bool gathers() const {
+    return s.subject == Subject::layer && s.config.dispatch == Dispatch::gather;
+  }
+  // Counters::iteration, by a kernel that may have begun before another ended that orders its value.
+  std::uint64_t iteration_of(const Thread& thread) const {
+    const CellId iteration = places[thread.rank()].iteration;
+    return overlaps() && !has(Bug::iteration_read_cached)
+               ? thread.read_past_caches(iteration, kAnyStamp)
+               : thread.read(iteration, kAnyStamp);
+  }
   // Whether the rank loses this signal in this iteration.
   bool loses(Fault signal, int rank, const Round& round) const {
     return s.fault == signal && rank == s.fault_rank && round.stamp == s.fault_iteration + 1;
@@ -83,7 +97,7 @@ class Layer final : public Model {
   std::vector<std::vector<int>> elections_;  // [rank][receiver and chunk], this round
 };
 
-// --- kernels: each launches its threads on the stream and returns when they have ended -----------------
+// --- kernels: each launches its threads on the stream --------------------------------------------------
 
 struct Part {
   bool arrive = true;
@@ -110,9 +124,16 @@ void count_iteration(Thread& t, const Layer& layer, const Round& round);
 Task build_schedule(Thread& stream, Layer& layer, int rank, const Round& round);
 LaunchId launch_copy_in(Layer& layer, Thread& stream, int rank, const Round& round);
 LaunchId launch_activation(Layer& layer, Thread& stream, int rank, const Round& round);
-LaunchId launch_final_reduce(Layer& layer, Thread& stream, int rank, const Round& round);
-Task dispatch_gemm(Thread& stream, Layer& layer, int rank, const Round& round);
-Task gemm_combine_push(Thread& stream, Layer& layer, int rank, const Round& round);
+// `before`: the kernel that may still run when this one begins, and ends before it; -1 = none does.
+LaunchId launch_final_reduce(Layer& layer, Thread& stream, int rank, const Round& round,
+                             LaunchId before = -1);
+// Kernels 1 and 2: these return when all blocks have begun.
+class ResidentKernel;
+Task begin_dispatch_gemm(ResidentKernel& kernel, Layer& layer, int rank, const Round& round);
+Task begin_gemm_combine_push(ResidentKernel& kernel, Layer& layer, int rank, const Round& round,
+                             LaunchId before = -1);
+// Block per job: the branch beside kernel 2, before that is launched.
+LaunchId begin_block_per_job(Layer& layer, Thread& stream, int rank, const Round& round);
 
 // A device's stream (src/engine/cuda/iteration.hpp): rounds [first, last].
 Task device_stream(Thread& stream, Layer& layer, int device, int first, int last);

@@ -50,6 +50,7 @@ BlockPlaces add_block(Machine& machine, const Scenario& s, int rank, int device,
   places.staged = machine.add_mbarriers(kConsumers * kStagedPerConsumer);
   places.drained = machine.add_mbarriers(kConsumers * kStagedPerConsumer);
   places.landed = machine.add_mbarriers(kMostTokensPerBlock);
+  places.rows_landed = machine.add_mbarriers(kStages);
   places.named = machine.add_barriers(kNamedBarriers);
   places.halves = machine.add_words(of("halves_stored", rank, block), kJoinSlots, device);
   return places;
@@ -91,14 +92,19 @@ std::vector<RankPlaces> add_places(Machine& machine, const Scenario& s, int row_
     p.pull_order = memory.add(of("pull_order", r), 1);
     p.job_order = memory.add(of("job_order", r), 1);
     p.slack = memory.add(of("slack", r), 1);
+    p.token_of_slot = memory.add(of("token_of_slot", r), 1);
     p.iteration = memory.add(of("iteration", r), 1);
+    p.all_tokens = memory.add(of("all_tokens", r), s.tokens());
     p.gathered = memory.add(of("gathered", r), row_blocks * s.row_block);
     p.gate_up = memory.add(of("gate_up", r), tiles);
     p.act = memory.add(of("act", r), tiles);
     p.partial = memory.add(of("partial", r), tiles);
     p.arrivals = machine.add_words(of("arrivals", r), row_blocks, device);
+    p.computed = machine.add_words(of("computed", r), row_blocks, device);
     p.done = machine.add_words(of("done", r), row_blocks, device);
+    p.begun = machine.add_words(of("begun", r), 1, device, true);
     p.dispenser = machine.add_words(of("dispenser", r), 1, device);
+    p.next_tile = machine.add_words(of("next_tile", r), 2, device);
     p.resident = machine.add_words(of("resident", r), 1, device);
     p.copied = machine.add_words(of("copied", r), 1, device);
     p.cluster = machine.add_barriers(1);
@@ -108,8 +114,10 @@ std::vector<RankPlaces> add_places(Machine& machine, const Scenario& s, int row_
     }
     p.abort = machine.add_words(of("abort", r), 1, device);
     p.claimed = machine.add_words(of("diagnosed", r), 1, device);
+    const bool overlaps =
+        s.subject == Subject::layer && s.config.launch == LaunchOrder::programmatic;
     const int short_lived = s.config.combine == Combine::block_per_job ? s.tokens() : 0;
-    for (int block = 0; block < s.sms + short_lived; ++block) {
+    for (int block = 0; block < s.sms * (overlaps ? 2 : 1) + short_lived; ++block) {
       p.blocks.push_back(add_block(machine, s, r, device, block));
     }
     ranks.push_back(std::move(p));

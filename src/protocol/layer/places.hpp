@@ -27,8 +27,9 @@ inline int job_columns(const Scenario& s) {
   return kSummingWarps * s.n_tiles();  // the warps share the columns of a piece
 }
 // Named barriers of a block.
+inline constexpr int kBeginBarrier = 0;    // kernel 2
+inline constexpr int kFetchedBarrier = 0;  // kernel 1
 inline constexpr int kGemmBarrier = 1;
-inline constexpr int kFetchedBarrier = 0;
 inline constexpr int kJoinBarrier = 2;
 inline constexpr int kFirstJobBarrier = 3;
 inline constexpr int kNamedBarriers = kFirstJobBarrier + kMostJobGroups;
@@ -69,6 +70,7 @@ struct BlockPlaces {
   CellId smem, stage_tiles, chunk_tiles;
   int row_pitch;
   MbarrierId full, empty, staged, drained, landed;
+  MbarrierId rows_landed;  // of each stage, where the GEMM gathers
   std::array<JobPlaces, kMostJobGroups> jobs;
   BarrierId named;
   WordId halves;
@@ -83,11 +85,15 @@ struct RankPlaces {
   WordId ids_flags, barrier_flags,
       watermarks;  // ids_flags: [R][kIdsParts], watermarks: [R][chunks]
   // This rank's own
-  CellId expert_rows, slots, pull_order, job_order, slack, iteration;
+  CellId expert_rows, slots, pull_order, job_order, slack, token_of_slot, iteration;
+  CellId all_tokens;                       // [token]; this rank's own are its `tokens`
   CellId gathered, gate_up, act, partial;  // gate_up, act, partial: [row block][n tile][row]
-  WordId arrivals, done, dispenser, resident, copied, pushed, abort, claimed;
-  BarrierId cluster;                // of the prologue
-  std::vector<BlockPlaces> blocks;  // by SM; more than that where short-lived blocks need their own
+  WordId arrivals, computed, done, begun, dispenser, resident, copied, pushed, abort, claimed;
+  WordId next_tile;   // [2], of both kernels
+  BarrierId cluster;  // of the prologue
+  // By SM. Where kernels overlap, kernel 2's blocks have places of their own behind these; short-lived
+  // blocks do, too.
+  std::vector<BlockPlaces> blocks;
 };
 
 // Adds everything to the machine. `row_blocks`: the most that any rank has in any iteration.

@@ -121,14 +121,14 @@ Task activate(Thread& t, Layer& layer, const Round& round, int block, int blocks
   co_return;
 }
 
-Task final_reduce(Thread& t, Layer& layer, const Round& round, int block, int blocks) {
+Task reduce_rows(Thread& t, Layer& layer, const Round& round, int block, int blocks) {
   const RankPlaces& mine = layer.places[t.rank()];
   int seen = -1;
   for (int i = block; i < layer.s.tokens_per_rank; i += blocks) {
     const int chunk = layer.chunk_of(i);
     if (chunk != seen && !(seen >= 0 && layer.has(Bug::first_chunk_opens_all))) {
       bool raised = true;
-      const std::uint64_t iteration = t.read(mine.iteration, kAnyStamp);
+      const std::uint64_t iteration = layer.iteration_of(t);
       for (int sender = 0; sender < layer.s.ranks; ++sender) {
         const bool reached = co_await t.wait_at_least(layer.watermark(t.rank(), sender, chunk),
                                                       iteration, Order::acquire, Scope::system);
@@ -147,6 +147,14 @@ Task final_reduce(Thread& t, Layer& layer, const Round& round, int block, int bl
   }
 }
 
+Task final_reduce(Thread& t, Layer& layer, const Round& round, int block, int blocks,
+                  LaunchId before) {
+  co_await reduce_rows(t, layer, round, block, blocks);
+  if (before >= 0 && !layer.has(Bug::reduce_ends_early)) {
+    co_await t.see_end_of(before);
+  }
+}
+
 template <class Body>
 LaunchId launch_one(Layer& layer, Thread& stream, int rank, const char* kernel, Body body) {
   const LaunchId launch = layer.machine.begin_launch();
@@ -159,8 +167,8 @@ LaunchId launch_one(Layer& layer, Thread& stream, int rank, const char* kernel, 
 
 void write_tables(Thread& t, const Layer& layer, const Round& round) {
   const RankPlaces& mine = layer.places[t.rank()];
-  for (const CellId table :
-       {mine.expert_rows, mine.slots, mine.pull_order, mine.job_order, mine.slack}) {
+  for (const CellId table : {mine.expert_rows, mine.slots, mine.pull_order, mine.job_order,
+                             mine.slack, mine.token_of_slot}) {
     t.write(table, 0, round.stamp);
   }
 }
@@ -179,6 +187,9 @@ void seed_counters(Thread& t, const Layer& layer, const Round& round) {
     }
     t.initialise(mine.arrivals + b, static_cast<std::uint64_t>(seed),
                  static_cast<std::uint64_t>(s.row_block));
+    if (!layer.has(Bug::computed_not_reset)) {
+      t.initialise(mine.computed + b, 0, static_cast<std::uint64_t>(s.n_tiles()));
+    }
     t.initialise(mine.done + b, 0, static_cast<std::uint64_t>(s.n_tiles()));
   }
   for (int to = 0; to < s.ranks; ++to) {
@@ -191,6 +202,10 @@ void seed_counters(Thread& t, const Layer& layer, const Round& round) {
   constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
   if (!layer.has(Bug::dispenser_not_reset)) {
     t.initialise(mine.dispenser, 0, kAny);
+  }
+  const int tiles = round.tables[t.rank()].row_blocks() * s.n_tiles();
+  for (int kernel = 0; kernel < 2; ++kernel) {
+    t.initialise(mine.next_tile + kernel, 0, static_cast<std::uint64_t>(tiles));
   }
   t.initialise(mine.resident, 0, kAny);
 }
@@ -268,13 +283,16 @@ LaunchId launch_activation(Layer& layer, Thread& stream, int rank, const Round& 
   return launch;
 }
 
-LaunchId launch_final_reduce(Layer& layer, Thread& stream, int rank, const Round& round) {
-  const LaunchId launch = layer.machine.begin_launch();
+LaunchId launch_final_reduce(Layer& layer, Thread& stream, int rank, const Round& round,
+                             LaunchId before) {
+  Machine& machine = layer.machine;
+  const LaunchId launch = machine.begin_launch();
   const int blocks = std::min(kBlocks, layer.s.tokens_per_rank);
   for (int block = 0; block < blocks; ++block) {
-    Thread& t = layer.machine.add_thread(stream, launch,
-                                         label(Role::reducer, "final_reduce", rank, block), false);
-    layer.machine.start(t, final_reduce(t, layer, round, block, blocks));
+    const Label name = label(Role::reducer, "final_reduce", rank, block);
+    Thread& t = before < 0 ? machine.add_thread(stream, launch, name, false)
+                           : machine.add_early_thread(stream, launch, name, false);
+    machine.start(t, final_reduce(t, layer, round, block, blocks, before));
   }
   return launch;
 }
