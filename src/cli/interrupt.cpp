@@ -1,6 +1,7 @@
 #include "cli/interrupt.hpp"
 
 #include <csignal>
+#include <initializer_list>
 
 namespace fusescope::cli {
 namespace {
