@@ -67,7 +67,7 @@ class SearchSource {
 
   std::optional<Planned> next() {
     // Not more than may be wanted: else where the search ends would depend on how long trials take.
-    while (!over() && !stagnation_.is_reached_with(proposed_ - told_)) {
+    while (!over() && !stagnation_.is_reached_with(proposed_ - heard_)) {
       const std::optional<Proposal> proposal = strategy_->next();
       if (!proposal) {
         return std::nullopt;
@@ -82,16 +82,12 @@ class SearchSource {
         return planned;
       }
       ++found_;
-      tell(*in_log->second);
+      tell(planned.trial.id, *in_log->second);
     }
     return std::nullopt;
   }
 
-  void tell(const Trial& trial) {
-    ++told_;
-    stagnation_.hear(trial);
-    strategy_->tell(trial);
-  }
+  void tell(const Trial& trial) { tell(trial.id, trial); }
 
   std::optional<Ending> over() const {
     if (stagnation_.reached()) {
@@ -106,13 +102,25 @@ class SearchSource {
   long long found() const { return found_; }
 
  private:
+  // How long the best has stood is counted in the order of the proposals, whichever trial ends first.
+  void tell(long long place, const Trial& trial) {
+    strategy_->tell(trial);
+    ended_.emplace(place, trial);
+    for (auto next = ended_.find(heard_); next != ended_.end(); next = ended_.find(heard_)) {
+      stagnation_.hear(next->second);
+      ended_.erase(next);
+      ++heard_;
+    }
+  }
+
   const Search& search_;
   std::unique_ptr<Strategy> strategy_;
   std::vector<Trial> before_;
   std::map<std::pair<std::uint64_t, int>, const Trial*> logged_;  // by (config's hash, visit)
   Stagnation stagnation_;
+  std::map<long long, Trial> ended_;  // before others that were proposed earlier
   long long proposed_ = 0;
-  long long told_ = 0;
+  long long heard_ = 0;  // by stagnation_
   long long found_ = 0;
 };
 

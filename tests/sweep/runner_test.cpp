@@ -177,6 +177,32 @@ TEST_F(RunnerTest, ABudgetOfTrialsCanBeExtended) {
   EXPECT_EQ(outcome.ran, 3);
 }
 
+// The sixth config is held until the seventh, the first to be better again, has ended: in the order of their
+// ends the search would be over with the twelfth.
+TEST_F(RunnerTest, ABudgetOfImprovementEndsAtTheSameTrialInWhateverOrderTrialsEnd) {
+  resweep({{"search",
+            {{"strategy", "grid"},
+             {"budget", {{"improvement", {{"at_least", 0.05}, {"trials", 6}}}}}}}});
+  std::atomic<bool> seventh_ended = false;
+  engine_.misbehave = [&](const Config& config) {
+    if (config.dispatch_comm_sms == 8 && config.tokens_per_block == 12 && !config.all_hands) {
+      seventh_ended.wait(false);
+    }
+  };
+  RunnerOptions options;
+  options.jobs = 2;
+  options.progress = [&](const Progress& progress) {
+    if (progress.last->id == 6) {
+      seventh_ended = true;
+      seventh_ended.notify_all();
+    }
+  };
+  const Outcome outcome = run(options);
+  EXPECT_EQ(outcome.ending, Ending::no_progress);
+  EXPECT_EQ(outcome.ran, 19);  // the thirteenth is the best, and six more
+  EXPECT_EQ(run().ran, 0);
+}
+
 TEST_F(RunnerTest, ABudgetOfSecondsEndsTheSweep) {
   engine_.misbehave = [](const Config&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
