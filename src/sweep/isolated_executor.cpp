@@ -34,7 +34,8 @@ struct IsolatedExecutor::Worker {
   explicit Worker(const std::vector<std::string>& command) : process(command) {}
   WorkerProcess process;
   WorkerHello hello;
-  bool fresh = true;  // has measured nothing yet: its first trial sets up the problem
+  bool alive = false;  // has given a sign of life: before that the program is being loaded
+  bool fresh = true;   // has measured nothing yet: its first trial sets up the problem
 };
 
 struct IsolatedExecutor::Answer {
@@ -81,12 +82,13 @@ std::unique_ptr<IsolatedExecutor::Worker> IsolatedExecutor::open_worker() {
 IsolatedExecutor::Answer IsolatedExecutor::ask(Worker& worker, const std::string& order,
                                                double seconds) const {
   const Clock::time_point deadline = after(seconds);
-  Clock::time_point silence = after(options_.silence_seconds);
+  Clock::time_point silence = worker.alive ? after(options_.silence_seconds) : deadline;
   worker.process.channel().send(order);  // should it be gone, so is the answer
   std::string line;
   while (true) {
     switch (worker.process.channel().receive(line, std::min(deadline, silence))) {
       case WorkerChannel::Got::line:
+        worker.alive = true;
         if (!line.starts_with(kBeat)) {
           return {Verdict::ok, line};
         }

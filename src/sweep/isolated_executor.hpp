@@ -25,7 +25,7 @@ struct WorkerOptions {
                                  // (the base config, else the first that ran), at
                                  // least 2 s
   double startup_seconds = 180;  // allowed on top for a worker to open, and for its first trial
-  double silence_seconds = 20;   // without a heartbeat a worker counts as hung
+  double silence_seconds = 20;   // without a heartbeat, after its first, a worker counts as hung
 };
 
 class IsolatedExecutor : public Executor {

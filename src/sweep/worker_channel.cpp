@@ -53,14 +53,15 @@ WorkerChannel::Got WorkerChannel::receive_until(
     if (deadline) {
       const auto left =
           std::chrono::ceil<milliseconds>(*deadline - std::chrono::steady_clock::now());
-      if (left.count() <= 0) {
-        return Got::late;
-      }
       wait_ms =
-          static_cast<int>(std::min<long long>(left.count(), std::numeric_limits<int>::max()));
+          static_cast<int>(std::clamp<long long>(left.count(), 0, std::numeric_limits<int>::max()));
     }
     struct pollfd ready = {socket_, POLLIN, 0};
-    if (const int events = ::poll(&ready, 1, wait_ms); events <= 0) {
+    const int events = ::poll(&ready, 1, wait_ms);
+    if (events == 0 && wait_ms == 0) {
+      return Got::late;
+    }
+    if (events <= 0) {
       continue;  // interrupted, or late: the clock above decides
     }
     char bytes[65536];

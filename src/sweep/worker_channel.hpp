@@ -26,7 +26,8 @@ class WorkerChannel {
   bool send(const std::string& line);
 
   enum class Got { line, closed, late };
-  // The next line, without its newline. One reader at a time.
+  // The next line, without its newline; late once the deadline has passed and no line has come, however late
+  // this is called. One reader at a time.
   Got receive(std::string& line, std::chrono::steady_clock::time_point deadline);
   Got receive(std::string& line);  // waits for as long as it takes
 
