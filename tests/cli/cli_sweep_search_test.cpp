@@ -9,6 +9,8 @@
 namespace fusescope::cli {
 namespace {
 
+constexpr int kNoLimit = 3600;  // [s] samples, and trials, are as many as on any other machine
+
 class Search : public test::ProgramTest {
  protected:
   Search() {
@@ -53,6 +55,7 @@ TEST_F(Search, TuneKeepsTheWinnerAndRunUsesIt) {
 TEST_F(Search, ComparedConfigsAreTimedInTurns) {
   Json document = Json::parse(test::read_text(folder_ / "space.json"));
   document["profile"] = FUSESCOPE_TEST_SOURCE_DIR "/tests/sweep/profiles/other-hardware.json";
+  document["measure"]["max_seconds"] = kNoLimit;
   test::write_text(folder_ / "noisy.json", document.dump());
   test::write_text(folder_ / "a.json", R"({"dispatch_comm_sms": 24})");
   test::write_text(folder_ / "b.json", R"({"dispatch_comm_sms": 2})");
@@ -120,6 +123,9 @@ TEST_F(Search, ShardsMergeIntoTheSweep) {
 }
 
 TEST_F(Search, FaultsAreVerdictsAndTheSweepGoesOn) {
+  Json document = Json::parse(test::read_text(folder_ / "sweep.json"));
+  document["measure"]["deadline_seconds"] = kNoLimit;
+  test::write_text(folder_ / "sweep.json", document.dump());
   const test::Said said = fusescope(
       "sweep sweep.json --out s --json --inject-fault 'segfault: tokens_per_block == 4' "
       "--inject-fault 'memory: dispatch_comm_sms == 8'");
@@ -142,6 +148,9 @@ TEST_F(Search, FaultsAreVerdictsAndTheSweepGoesOn) {
 }
 
 TEST_F(Search, WorkersGiveTheSameTrials) {
+  Json document = Json::parse(test::read_text(folder_ / "sweep.json"));
+  document["measure"]["deadline_seconds"] = kNoLimit;
+  test::write_text(folder_ / "sweep.json", document.dump());
   ASSERT_EQ(fusescope("sweep sweep.json --out here").code, 0);
   ASSERT_EQ(fusescope("sweep sweep.json --out there --isolate").code, 0);
   const Json here = fusescope("sweep sweep.json --out here --json").json();
@@ -171,7 +180,7 @@ TEST_F(Search, GuidedSearchAndRacingNeedATenthOfTheMeasurements) {
         {"all_hands", {true, false}}}},
       {"constraints", {"combine_comm_sms > 0 or all_hands"}},
       {"search", {{"strategy", "grid"}}},
-      {"measure", {{"min_samples", 20}, {"target_rel_ci", 0.02}}},
+      {"measure", {{"min_samples", 20}, {"target_rel_ci", 0.02}, {"max_seconds", kNoLimit}}},
       {"finalists", {{"configs", 0}}}};
   test::write_text(folder_ / "whole.json", document.dump());
   ASSERT_EQ(fusescope("sweep whole.json --out whole").code, 0);
