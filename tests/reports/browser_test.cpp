@@ -2,6 +2,7 @@
 // there is no Chromium (FUSESCOPE_CHROMIUM names another).
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -47,17 +48,24 @@ struct Loaded {
   std::string log;
 };
 
+// Frames come by the clock that timers go by: the browser's virtual time does not wait for its compositor, and
+// may be over before the first frame.
+std::string with_frames_by_timer(std::string page) {
+  page.insert(page.find("<head>") + 6,
+              "<script>window.requestAnimationFrame = (draw) => setTimeout(() => "
+              "draw(performance.now()), 16);</script>");
+  return page;
+}
+
 Loaded load(const std::string& program, const std::string& page, const std::string& fragment) {
-  const fs::path folder =
-      fs::path(testing::TempDir()) /
-      (std::string("browser_") + testing::UnitTest::GetInstance()->current_test_info()->name());
-  fs::remove_all(folder);
-  fs::create_directories(folder);
-  std::ofstream(folder / "report.html") << page;
+  std::string pattern = (fs::path(testing::TempDir()) / "fusescope-browser-XXXXXX").string();
+  const fs::path folder = ::mkdtemp(pattern.data());
+  std::ofstream(folder / "report.html") << with_frames_by_timer(page);
   const std::string log = (folder / "log").string();
   Loaded loaded;
+  // Two of them fit into a test's time limit.
   loaded.dom = run(
-      "timeout 120 '" + program +
+      "timeout --kill-after=5 280 '" + program +
       "' --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --window-size=1400,1000 "
       "--enable-logging=stderr --v=0 --dump-dom --user-data-dir='" +
       (folder / "profile").string() + "' 'file://" + (folder / "report.html").string() + fragment +
@@ -114,13 +122,9 @@ TEST_F(Browser, AnAddressOpensItsSpanOfTheTimeline) {
   EXPECT_NE(loaded.dom.find("20.00 \u2013 30.00 \u00b5s"), std::string::npos);
 }
 
-// What a reader does, by script: the page's own handlers must answer. Frames come by the clock that timers go
-// by: the browser's virtual time does not wait for its compositor, and may be over before the next frame.
+// What a reader does, by script: the page's own handlers must answer.
 TEST_F(Browser, ShowButtonsKeysLegendAndThemeWork) {
   std::string page = render_html(synthetic_input());
-  page.insert(page.find("<head>") + 6,
-              "<script>window.requestAnimationFrame = (draw) => setTimeout(() => "
-              "draw(performance.now()), 16);</script>");
   const std::string act =
       "<script>const seen = () => document.querySelector('.readout').textContent;"
       "let tries = 0;"

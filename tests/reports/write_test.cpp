@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -16,11 +17,8 @@ namespace fs = std::filesystem;
 class WriteReport : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ =
-        fs::path(testing::TempDir()) /
-        (std::string("reports_") + testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
+    std::string pattern = (fs::path(testing::TempDir()) / "fusescope-reports-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
   }
   void TearDown() override { fs::remove_all(folder_); }
   static std::string read(const fs::path& path) {
