@@ -39,7 +39,7 @@ munged --foreground --force --key-file="$folder/munge/key" --socket="$folder/mun
 pids+=($!)
 
 node=$(hostname -s)
-port=$((20000 + RANDOM % 20000))
+port=$((20000 + RANDOM % 12000))  # below those that connections get
 cat >"$folder/slurm.conf" <<CONF
 ClusterName=test
 SlurmctldHost=$node(127.0.0.1)
@@ -65,6 +65,7 @@ SelectTypeParameters=CR_CPU
 MpiDefault=none
 ReturnToService=2
 SchedulerParameters=sched_interval=1
+MessageTimeout=60
 NodeName=$node NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
 PartitionName=test Nodes=$node Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
 CONF
@@ -75,21 +76,24 @@ else
   echo "CgroupPlugin=cgroup/v1" >"$folder/cgroup.conf"
 fi
 export SLURM_CONF=$folder/slurm.conf
-for _ in $(seq 50); do
-  [ -S "$folder/munge.socket" ] && break
-  sleep 0.1
-done
-[ -S "$folder/munge.socket" ] || skip "munged does not start: $(tail -n 1 "$folder/munged.out")"
+# Until a command succeeds, a daemon has ended, or a minute and a half has passed.
+await() {
+  for _ in $(seq 450); do
+    "$@" && return 0
+    for pid in "${pids[@]}"; do
+      kill -0 "$pid" 2>/dev/null || return 1
+    done
+    sleep 0.2
+  done
+  return 1
+}
+await [ -S "$folder/munge.socket" ] || skip "munged does not start: $(tail -n 1 "$folder/munged.out")"
 slurmctld -D >"$folder/slurmctld.out" 2>&1 &
 pids+=($!)
 slurmd -D -N "$node" >"$folder/slurmd.out" 2>&1 &
 pids+=($!)
-for _ in $(seq 100); do
-  state=$(sinfo -h -o %t 2>/dev/null || true)
-  [ "$state" = idle ] && break
-  sleep 0.2
-done
-[ "$state" = idle ] || skip "the node does not come up: $(tail -n 2 "$folder/slurmctld.log" "$folder/slurmd.log" 2>&1 | tr '\n' ' ')"
+idle() { [ "$(sinfo -h -o %t 2>/dev/null)" = idle ]; }
+await idle || skip "the node does not come up: $(tail -n 2 "$folder/slurmctld.log" "$folder/slurmd.log" 2>&1 | tr '\n' ' ')"
 echo "Slurm: $(sbatch --version), node $node"
 
 cat >"$folder/shape.json" <<'JSON'
@@ -103,8 +107,9 @@ JSON
 cd "$folder"
 export FUSESCOPE=$fusescope
 job=$(sbatch --parsable --array=1-3 "$array_script" sweep.json out)
-for _ in $(seq 300); do
-  [ -z "$(squeue -h -j "$job" 2>/dev/null || true)" ] && break
+# Over once Slurm says so: a controller that does not answer has said nothing.
+until jobs=$(squeue -h 2>&1) && [ -z "$jobs" ]; do
+  [ "$SECONDS" -lt 500 ] || { echo "the jobs do not end: $jobs"; exit 1; }
   sleep 0.2
 done
 cat fusescope-"$job"-*.log
