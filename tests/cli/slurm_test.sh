@@ -109,7 +109,7 @@ export FUSESCOPE=$fusescope
 job=$(sbatch --parsable --array=1-3 "$array_script" sweep.json out)
 # Over once Slurm says so: a controller that does not answer has said nothing.
 until jobs=$(squeue -h 2>&1) && [ -z "$jobs" ]; do
-  [ "$SECONDS" -lt 500 ] || { echo "the jobs do not end: $jobs"; exit 1; }
+  [ "$SECONDS" -lt 1500 ] || { echo "the jobs do not end: $jobs"; exit 1; }
   sleep 0.2
 done
 cat fusescope-"$job"-*.log

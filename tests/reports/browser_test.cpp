@@ -65,7 +65,7 @@ Loaded load(const std::string& program, const std::string& page, const std::stri
   Loaded loaded;
   // Two of them fit into a test's time limit.
   loaded.dom = run(
-      "timeout --kill-after=5 280 '" + program +
+      "timeout --kill-after=5 600 '" + program +
       "' --headless --no-sandbox --disable-gpu --virtual-time-budget=10000 --window-size=1400,1000 "
       "--enable-logging=stderr --v=0 --dump-dom --user-data-dir='" +
       (folder / "profile").string() + "' 'file://" + (folder / "report.html").string() + fragment +
