@@ -24,6 +24,10 @@ TEST(Search, IsTheSameOnAnyNumberOfThreads) {
   EXPECT_EQ(alone.found->index, together.found->index);
   EXPECT_EQ(to_string(alone.found->schedule), to_string(together.found->schedule));
   EXPECT_EQ(alone.found->finding.what, together.found->finding.what);
+  EXPECT_EQ(alone.schedules, together.schedules);
+  EXPECT_EQ(alone.steps, together.steps);
+  EXPECT_EQ(alone.faults, together.faults);
+  EXPECT_EQ(alone.aborted, together.aborted);
 }
 
 TEST(Search, StopsWhenItIsTold) {
