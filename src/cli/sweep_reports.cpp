@@ -1,6 +1,5 @@
 #include "cli/sweep_reports.hpp"
 
-#include <string_view>
 #include <vector>
 
 #include "cli/files.hpp"
@@ -9,18 +8,12 @@
 #include "timeline/writers.hpp"
 
 namespace fusescope::cli {
-namespace {
-
-// An object, because GCC 13 takes a reference that was found by a temporary view to dangle.
-constexpr std::string_view kFormat = "perfetto";
-
-}  // namespace
 
 void write_sweep_reports(const std::string& folder, std::FILE* out) {
   reports::ReportInput input = sweep_report_input(folder);
   std::vector<std::string> paths;
   if (input.chosen) {
-    const timeline::Format& format = timeline::find_format(kFormat);
+    const timeline::Format format = timeline::find_format("perfetto");
     paths.push_back(joined(folder, kBestFolder) + std::string(format.extension));
     timeline::write_timeline(input.chosen->timeline, paths.back(), format);
   }
