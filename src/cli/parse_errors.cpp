@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,27 @@ std::string unknown(const std::string& what, const std::string& given,
          "; accepted: " + spoken_list(known);
 }
 
+// What is said of a value out of range, in one form: "1 to 8" or, of later versions of CLI11, "[1 - 8]". A range
+// without an upper end has the largest number there.
+std::string range_in_words(std::string what) {
+  static const std::string kRange = " not in range ";
+  static const std::string kDash = " - ";
+  const std::size_t at = what.find(kRange);
+  if (at == std::string::npos) {
+    return what;
+  }
+  const std::size_t first = at + kRange.size();
+  const std::size_t dash = what.find(kDash, first);
+  if (what[first] == '[' && what.back() == ']' && dash != std::string::npos) {
+    what.pop_back();
+    what.replace(dash, kDash.size(), " to ");
+    what.erase(first, 1);
+  }
+  const std::size_t upper = what.rfind(' ');
+  return std::strtod(what.c_str() + upper, nullptr) < 1e300 ? what
+                                                            : what.substr(0, at) + " is too small";
+}
+
 bool plain(const std::string& argument) {
   constexpr const char* kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
@@ -76,13 +98,8 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
     return place + "unexpected argument \"" + left.front() + "\"; \"fusescope " +
            command->get_name() + " --help\" explains the command";
   }
-  // A range without an upper end is printed with the 300 digits of the largest number.
-  std::string what = error.what();
-  const std::size_t range = what.find(" not in range 0.0");
-  if (range != std::string::npos) {
-    what = what.substr(0, range) + " is too small";
-  }
-  return place + what + "; \"fusescope " + command->get_name() + " --help\" explains the command";
+  return place + range_in_words(error.what()) + "; \"fusescope " + command->get_name() +
+         " --help\" explains the command";
 }
 
 std::string shell_line(int argc, char** argv) {
