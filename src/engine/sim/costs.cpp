@@ -87,8 +87,11 @@ Costs make_costs(const Profile& profile, const Shape& shape, const Config& confi
   costs.store_row = costs.row_bytes / profile.sm_store;
   costs.read_row = costs.row_bytes / profile.sm_job_read;
   costs.push_row = costs.row_bytes / profile.sm_push;
-  costs.link_pull_row = costs.row_bytes / capped(profile.link_pull, config.link_gbps);
-  costs.link_push_row = costs.row_bytes / capped(profile.link_push, config.link_gbps);
+  costs.link_pull_row = costs.row_bytes / profile.link_pull;
+  costs.link_push_row = costs.row_bytes / profile.link_push;
+  // The kernels deal out the cap in equal lines, one to and one from each peer.
+  costs.line_row =
+      config.link_gbps > 0 ? (shape.ranks - 1) * costs.row_bytes / config.link_gbps : 0;
   costs.fabric_row = costs.row_bytes / profile.fabric;
 
   costs.memory_rate = profile.dram_peak * profile.dram_copy_fraction;

@@ -32,6 +32,8 @@ struct Costs {
   double pull_remote_row = 0, pull_local_row = 0, store_row = 0, read_row = 0, push_row = 0;
   // A link moving one row, per direction [ns].
   double link_pull_row = 0, link_push_row = 0;
+  // A line of the emulated link (link_gbps) moving one row [ns]; 0 = there is none.
+  double line_row = 0;
   // What lies between all GPUs, moving one row [ns].
   double fabric_row = 0;
 

@@ -73,6 +73,7 @@ double copy_row(Rank& rank, Server& block, int source, double now) {
     landed = block.reserve(now, costs.pull_remote_row * noise);
     landed = std::max(landed, world.ranks[source]->egress.reserve(now, costs.link_pull_row));
     landed = std::max(landed, rank.ingress.reserve(now, costs.link_pull_row));
+    landed = std::max(landed, rank.pull_lines[source].reserve(now, costs.line_row));
     landed = std::max(landed, world.fabric.reserve(now, costs.fabric_row));
   }
   return landed + world.profile.pull_latency * 1e3;

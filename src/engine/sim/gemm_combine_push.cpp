@@ -55,6 +55,7 @@ double push_row(Rank& rank, int receiver, double now) {
   } else {
     moved = std::max(moved, rank.egress.reserve(now, costs.link_push_row));
     moved = std::max(moved, world.ranks[receiver]->ingress.reserve(now, costs.link_push_row));
+    moved = std::max(moved, rank.push_lines[receiver].reserve(now, costs.line_row));
     moved = std::max(moved, world.fabric.reserve(now, costs.fabric_row));
   }
   return moved + world.profile.push_latency * 1e3 +

@@ -52,6 +52,8 @@ Rank::Rank(World& its_world, int its_id, const ScheduleTables& its_tables, std::
       tables(its_tables),
       expert_of_row_block(experts_of_row_blocks(its_tables)),
       memory(world.costs.memory_rate, world.costs.cache_bytes),
+      pull_lines(static_cast<std::size_t>(world.shape.ranks)),
+      push_lines(static_cast<std::size_t>(world.shape.ranks)),
       weights_1(untouched(world.shape.experts * world.costs.gemm_1.n_tiles)),
       weights_2(untouched(world.shape.experts * world.costs.gemm_2.n_tiles)),
       gathered(untouched(tables.row_blocks())),

@@ -52,6 +52,7 @@ struct Rank {
   DeviceMemory memory;
   Server egress;  // of its link: rows that peers pull, rows that it pushes
   Server ingress;
+  std::vector<Server> pull_lines, push_lines;  // [peer] of the emulated link
 
   // What lies in the L2 cache: when each piece last went through memory; -1 = never.
   std::vector<double> weights_1, weights_2;           // [expert, N tile]

@@ -111,6 +111,37 @@ TEST_F(Knobs, SlowerLinksAreSlowerAndAHighCapIsNone) {
   EXPECT_GT(wall(config), serial);
 }
 
+// As in the kernels: a rank that talks to one peer at a time gets that line's share of the cap.
+TEST_F(Knobs, ACappedLinkIsDealtOutInLinesOneForEachPeer) {
+  const Shape shape = odd_shape();
+  Config config;
+  config.slot_order = SlotOrder::rotate_from_self;
+  config.link_gbps = 0.5;
+  const timeline::Timeline slow =
+      timeline_of(problem_of(shape, "uniform"), config, load_profile(kSeedProfile));
+  const double line_ns = 2.0 * shape.hidden / (config.link_gbps / (shape.ranks - 1));
+  for (const Kind kind : {Kind::pull, Kind::push}) {
+    for (int rank = 0; rank < shape.ranks; ++rank) {
+      for (int peer = 0; peer < shape.ranks; ++peer) {
+        std::int64_t first = INT64_MAX;
+        std::int64_t last = 0;
+        int rows = 0;
+        for (const timeline::Event& event : slow.events) {
+          if (event.kind == kind && event.peer == peer && slow.tracks[event.track].rank == rank) {
+            first = std::min(first, event.begin_ns);
+            last = std::max(last, event.end_ns);
+            ++rows;
+          }
+        }
+        ASSERT_EQ(rows, shape.tokens_per_rank);
+        if (peer != rank) {
+          EXPECT_GE(static_cast<double>(last - first), rows * line_ns - rows);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(Knobs, ASlowLinksCountersAreFewAndHoldEveryByte) {
   const Shape shape = odd_shape();
   const Problem problem = problem_of(shape, "uniform");
