@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 #include "analysis/advice.hpp"
@@ -102,6 +103,17 @@ class Rules {
                        share(scatter), share(link), share(unissued), on_path);
   }
 
+  // What an order is to blame for comes before what all gates waited for.
+  static std::string convoy_evidence(const LinkLoad& load, const std::string& otherwise) {
+    if (load.bottleneck < 0) {
+      return otherwise;
+    }
+    std::string statement = load.statement;
+    statement.front() =
+        static_cast<char>(std::tolower(static_cast<unsigned char>(statement.front())));
+    return statement;
+  }
+
   void dispatch() {
     const auto& exposed_by_step = attribution_.path.exposed_by_step;
     std::int64_t exposed = 0;
@@ -118,10 +130,14 @@ class Rules {
     }
     const int tokens = config_.tokens_per_block;
     suggest_counts("tokens_per_block", {tokens + 4, tokens - 4}, evidence, exposed);
-    suggest("pull_order", "by_slot", evidence, path({Step::dispatch_order}));
+    const std::string pulls = convoy_evidence(attribution_.pulls, evidence);
+    suggest("pull_order", "by_slot", pulls,
+            attribution_.pulls.bottleneck < 0 ? path({Step::dispatch_order}) : exposed);
     if (config_.slot_order == SlotOrder::by_token) {
+      // By token id rows are pulled in one order whatever their slots are.
+      const bool spreads = config_.pull_order == PullOrder::by_slot;
       for (const char* order : {"interleave_sources", "rotate_from_self"}) {
-        suggest("slot_order", order, evidence, exposed);
+        suggest("slot_order", order, spreads ? pulls : evidence, exposed);
       }
     }
   }
@@ -184,7 +200,7 @@ class Rules {
                     drain.empty() ? "" : " (push drain: " + drain + ")");
     const int sms = config_.combine_comm_sms;
     suggest_counts("combine_comm_sms", {sms + 8, sms * 2, sms - 8, sms / 2}, evidence, time);
-    suggest("job_order", "by_ready", evidence, time);
+    suggest("job_order", "by_ready", convoy_evidence(attribution_.pushes, evidence), time);
     if (config_.combine == Combine::dispenser) {
       suggest("all_hands", "true", evidence, time);
     } else {

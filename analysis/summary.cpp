@@ -112,6 +112,8 @@ Attribution attribute(const Timeline& timeline) {
   attribution.exposed_ns = attribution.path.exposed_communication_ns();
   attribution.accounting = account(dependencies);
   attribution.waits = tabulate_waits(dependencies, attribution.accounting.gates);
+  attribution.pulls = link_load(dependencies, timeline::Kind::pull);
+  attribution.pushes = link_load(dependencies, timeline::Kind::push);
   attribution.caveats = caveats_of(timeline, attribution.path, attribution.accounting);
   attribution.findings =
       findings_of(dependencies, attribution.path, attribution.waits, attribution.wall_ns);

@@ -10,6 +10,7 @@
 #include "analysis/accounting.hpp"
 #include "analysis/critical_path.hpp"
 #include "analysis/exposure.hpp"
+#include "analysis/link_load.hpp"
 #include "analysis/wait_table.hpp"
 #include "timeline/timeline.hpp"
 
@@ -38,6 +39,8 @@ struct Attribution {
   CriticalPath path;
   Accounting accounting;
   WaitTable waits;
+  LinkLoad pulls;   // by the rank that they come from
+  LinkLoad pushes;  // by the rank that they go to
   // By every view. attribute() knows no rungs; who has some states it anew with state_exposure().
   Exposure exposure;
 };

@@ -124,6 +124,32 @@ Json waits_json(const WaitTable& waits, int rows) {
   return json;
 }
 
+Json links_json(const LinkLoad& load) {
+  if (load.ranks.empty()) {
+    return nullptr;
+  }
+  Json ranks = Json::array();
+  for (std::size_t rank = 0; rank < load.ranks.size(); ++rank) {
+    const LinkEnd& end = load.ranks[rank];
+    ranks.push_back({{"rank", rank},
+                     {"rows", end.rows},
+                     {"row_ns", end.row_ns},
+                     {"convoy_ns", end.convoy_ns},
+                     {"convoy_row_ns", end.convoy_row_ns},
+                     {"rows_on_the_way", end.load}});
+  }
+  Json json = {{"begin_ns", load.begin_ns},
+               {"end_ns", load.end_ns},
+               {"ranks", ranks},
+               {"convoy_rows", load.convoy_rows},
+               {"convoy_mean_ns", load.convoy_mean_ns},
+               {"other_rows", load.other_rows},
+               {"other_mean_ns", load.other_mean_ns}};
+  json["bottleneck"] = load.bottleneck < 0 ? Json(nullptr) : Json(load.bottleneck);
+  json["statement"] = load.statement;
+  return json;
+}
+
 Json exposure_json(const Exposure& exposure) {
   Json views = Json::array();
   for (const ExposedView& view : exposure.views) {
@@ -167,6 +193,8 @@ std::string to_json(const Attribution& attribution, const timeline::Timeline& ti
   json["critical_path"] = path_json(attribution, rows);
   json["accounting"] = accounting_json(attribution.accounting, rows);
   json["waits"] = waits_json(attribution.waits, rows);
+  json["links"] = {{"pulls_by_source_rank", links_json(attribution.pulls)},
+                   {"pushes_by_receiving_rank", links_json(attribution.pushes)}};
   return json.dump(2);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
 #include "reports/findings.hpp"
@@ -134,6 +135,41 @@ Panel accounting_panel(const ChosenRun& run, const std::string& word) {
   return panel;
 }
 
+// A colour on white, at a share of its strength.
+std::string shade(const std::string& rgb_of, double strength) {
+  std::string out = "#";
+  for (std::size_t i = 1; i < rgb_of.size(); i += 2) {
+    const auto full = static_cast<double>(std::stoi(rgb_of.substr(i, 2), nullptr, 16));
+    out += fmt::format("{:02x}", static_cast<int>(std::lround(255 - (255 - full) * strength)));
+  }
+  return out;
+}
+
+Panel links_panel(const ChosenRun& run, timeline::Kind kind, const std::string& word) {
+  const bool pulls = kind == timeline::Kind::pull;
+  const analysis::LinkLoad& load = link_load(run, kind);
+  Panel panel;
+  panel.title = fmt::format("Rows on the way {} each rank, {}", pulls ? "from" : "to", word);
+  panel.x_label = "time [µs], " + word;
+  const double begin = static_cast<double>(load.begin_ns - run.timeline.begin_ns) / 1000;
+  const double slice =
+      static_cast<double>(load.end_ns - load.begin_ns) / 1000 / analysis::kLoadSlices;
+  const double most = most_on_the_way(load);
+  for (const analysis::LinkEnd& end : load.ranks) {
+    const auto row = static_cast<double>(panel.rows.size());
+    panel.rows.push_back(fmt::format("rank {}", panel.rows.size()));
+    for (std::size_t i = 0; i < end.load.size(); ++i) {
+      const double from = begin + slice * static_cast<double>(i);
+      panel.boxes.push_back(
+          {row, from, from + slice, 0.42, shade(rgb(color(kind)), end.load[i] / most)});
+    }
+  }
+  panel.keys = {{fmt::format("{:.0f} rows on the way", most), rgb(color(kind))},
+                {"half as many", shade(rgb(color(kind)), 0.5)}};
+  panel.x_max = static_cast<double>(run.timeline.wall_ns()) / 1000;
+  return panel;
+}
+
 bool has_path(const ReportInput& input) {
   return input.chosen && input.chosen->attribution.refusal.empty() &&
          input.chosen->timeline.wall_ns() > 0;
@@ -160,6 +196,15 @@ Charts draw_charts(const ReportInput& input, const std::string& gnuplot) {
   if (has_path(input)) {
     charts.svg["path"] = draw_svg({path_panel(*input.chosen, findings.word)}, program);
     charts.svg["accounting"] = draw_svg({accounting_panel(*input.chosen, findings.word)}, program);
+    std::vector<Panel> links;
+    for (const timeline::Kind kind : {timeline::Kind::pull, timeline::Kind::push}) {
+      if (!link_statement(*input.chosen, kind).empty()) {
+        links.push_back(links_panel(*input.chosen, kind, findings.word));
+      }
+    }
+    if (!links.empty()) {
+      charts.svg["links"] = draw_svg(links, program);
+    }
   }
   return charts;
 }

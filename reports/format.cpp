@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 
@@ -70,6 +71,16 @@ std::string number(double value) {
                        : size >= 10                             ? 2
                                                                 : 3;
   return separated(fmt::format("{:.{}f}", value, decimals));
+}
+
+std::string with_micro_sign(std::string text) {
+  for (std::size_t at = text.find(" us"); at != std::string::npos; at = text.find(" us", at + 1)) {
+    const std::size_t after = at + 3;
+    if (after == text.size() || std::isalnum(static_cast<unsigned char>(text[after])) == 0) {
+      text.replace(at + 1, 1, "µ");
+    }
+  }
+  return text;
 }
 
 std::string escape_html(std::string_view text) {

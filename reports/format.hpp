@@ -15,6 +15,9 @@ std::string signed_percent(double fraction);     // "+12.3%", with a true minus
 std::string signed_us(double microseconds);      // "+12.3"
 std::string number(double value);                // four significant digits, thousands separated
 
+// " us" as " µs": the analysis writes for terminals.
+std::string with_micro_sign(std::string text);
+
 std::string escape_html(std::string_view text);
 // Also for table cells: a pipe or a line break would end one.
 std::string escape_markdown(std::string_view text);

@@ -239,6 +239,17 @@ void add_sweep(Page& page, const ReportInput& input, const Findings& findings) {
   }
 }
 
+void add_links(Page& page, const ChosenRun& run) {
+  std::string content;
+  for (const timeline::Kind kind : {timeline::Kind::pull, timeline::Kind::push}) {
+    const std::string statement = link_statement(run, kind);
+    content += statement.empty() ? "" : paragraph(statement) + to_html(link_table(run, kind));
+  }
+  if (!content.empty()) {
+    page.add("links", "Rows between GPUs", paragraph(prose::kLinks, "lead") + content);
+  }
+}
+
 void add_run(Page& page, const ChosenRun& run) {
   const std::string which = prose::which(run);
   if (!run.attribution.refusal.empty()) {
@@ -255,6 +266,7 @@ void add_run(Page& page, const ChosenRun& run) {
              paragraph(prose::kWaits, "lead") + to_html(blame_matrix(run)) +
                  to_html(blame_table(run)) + "<details><summary>All kinds of waits</summary>\n" +
                  to_html(wait_table(run)) + "</details>\n");
+    add_links(page, run);
     page.add("path", "Critical path",
              paragraph(which) + paragraph(prose::kPath, "lead") + strip_svg(run, page.word) +
                  to_html(path_table(run)) + "<h3>Exposed communication</h3>\n" +

@@ -154,6 +154,30 @@ void write_waits(Document& out, const ChosenRun& run) {
   out.table(wait_table(run));
 }
 
+void write_links(Document& out, const ChosenRun& run) {
+  std::vector<timeline::Kind> kinds;
+  for (const timeline::Kind kind : {timeline::Kind::pull, timeline::Kind::push}) {
+    if (!link_statement(run, kind).empty()) {
+      kinds.push_back(kind);
+    }
+  }
+  if (kinds.empty()) {
+    return;
+  }
+  out.heading("Rows between GPUs");
+  out.paragraph(prose::kLinks);
+  out.picture("links", "Rows on the way by the rank whose link they share");
+  for (const timeline::Kind kind : kinds) {
+    out.paragraph(link_statement(run, kind));
+    Table table = link_table(run, kind);
+    table.columns.pop_back();  // the page's strip
+    for (std::vector<Cell>& row : table.rows) {
+      row.pop_back();
+    }
+    out.table(table);
+  }
+}
+
 void write_changes(Document& out, const ReportInput& input) {
   if (input.comparison) {
     out.heading("Against the other run");
@@ -187,6 +211,7 @@ std::string render_markdown(const ReportInput& input, const Charts& charts) {
   if (input.chosen) {
     if (input.chosen->attribution.refusal.empty()) {
       write_waits(out, *input.chosen);
+      write_links(out, *input.chosen);
     }
     write_path(out, *input.chosen);
     out.paragraph("The block timeline is in report.html.");

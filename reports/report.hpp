@@ -93,7 +93,7 @@ struct ReportInput {
 // One HTML page that needs nothing else: style, scripts, charts and timeline are inside.
 std::string render_html(const ReportInput& input);
 
-// Charts as SVG, drawn by gnuplot. Keys: "ladder", "path", "steps", "accounting".
+// Charts as SVG, drawn by gnuplot. Keys: "ladder", "path", "steps", "accounting", "links".
 struct Charts {
   std::map<std::string, std::string> svg;
   std::string missing;  // why there is none, in words; "" when all could be drawn

@@ -22,10 +22,16 @@ Table role_table(const ChosenRun& run);  // the accounting by role, over ranks
 Table exposure_table(const ChosenRun& run);
 Table rungs_table(const ChosenRun& run);  // empty where the rungs were not sampled
 std::vector<std::string> exposure_sentences(const ChosenRun& run);  // agreement, whole waves, noise
-Table wait_table(const ChosenRun& run);     // waiting rank and role, kind of wait, rank waited for
-Table blame_matrix(const ChosenRun& run);   // waiting rank x source rank
-Table blame_table(const ChosenRun& run);    // the longest gate waits, one by one
-Table run_table(const ReportInput& input);  // command, commit, date, problem, ...
+Table wait_table(const ChosenRun& run);    // waiting rank and role, kind of wait, rank waited for
+Table blame_matrix(const ChosenRun& run);  // waiting rank x source rank
+Table blame_table(const ChosenRun& run);   // the longest gate waits, one by one
+// Rows between GPUs by the rank whose link they share; empty where no link has two users. Its last column
+// is the page's: the rows on the way along the span.
+Table link_table(const ChosenRun& run, timeline::Kind kind);
+std::string link_statement(const ChosenRun& run, timeline::Kind kind);  // "" where it is empty
+const analysis::LinkLoad& link_load(const ChosenRun& run, timeline::Kind kind);
+double most_on_the_way(const analysis::LinkLoad& load);  // rows, in any slice of any rank
+Table run_table(const ReportInput& input);               // command, commit, date, problem, ...
 Table profile_table(const ReportInput& input);
 
 // Stacked steps of the fastest configs and the serial layer.

@@ -10,10 +10,25 @@ namespace fusescope::reports {
 
 namespace {
 
+std::string html_strip(const Strip& strip) {
+  std::string out = fmt::format(
+      "<svg viewBox=\"0 0 {} 1\" preserveAspectRatio=\"none\" shape-rendering=\"crispEdges\" "
+      "aria-hidden=\"true\" style=\"fill:var(--{})\">",
+      strip.shades.size(), escape_html(strip.color));
+  for (std::size_t i = 0; i < strip.shades.size(); ++i) {
+    out += fmt::format("<rect x=\"{}\" width=\"1\" height=\"1\" fill-opacity=\"{:.2f}\"/>", i,
+                       std::clamp(strip.shades[i], 0.0, 1.0));
+  }
+  return out + "</svg>";
+}
+
 std::string html_cell(const Cell& cell, const Column& column, bool first) {
   std::string classes = column.numeric ? "num" : "";
   if (cell.bar) {
     classes += classes.empty() ? "bar" : " bar";
+  }
+  if (cell.strip) {
+    classes += classes.empty() ? "shades" : " shades";
   }
   std::string out = first ? "<th scope=\"row\"" : "<td";
   if (!classes.empty()) {
@@ -38,6 +53,9 @@ std::string html_cell(const Cell& cell, const Column& column, bool first) {
         "data-rank=\"{}\"{}>show</button>",
         cell.show->begin_ns, cell.show->end_ns, cell.show->rank,
         cell.show->gate ? " data-gate" : "");
+  }
+  if (cell.strip) {
+    out += html_strip(*cell.strip);
   }
   return out + (first ? "</th>" : "</td>");
 }

@@ -18,15 +18,22 @@ struct Span {
   bool gate = false;  // a wait at a gate: the rank's compute blocks of kernel 1 open
 };
 
+// Something that changes along a span, as shades of one colour.
+struct Strip {
+  std::string color;           // a slug of the palette
+  std::vector<double> shades;  // 0 to 1, in equal parts of the span
+};
+
 struct Cell {
   std::string text;
   bool strong = false;
   bool code = false;
-  // HTML only: a colour key before the text, a bar of this share of the cell behind it, and a button
-  // that shows a span in the block timeline.
+  // HTML only: a colour key before the text, a bar of this share of the cell behind it, a button that
+  // shows a span in the block timeline, and a strip that takes what room there is.
   std::string swatch;
   std::optional<double> bar;
   std::optional<Span> show;
+  std::optional<Strip> strip;
 
   Cell() = default;
   Cell(std::string text_)

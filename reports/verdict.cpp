@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "reports/findings.hpp"
@@ -35,6 +34,9 @@ std::string advice(Step step, const Findings& findings) {
   };
   switch (step) {
     case Step::dispatch_head:
+      if (is("pull_order", "by_token")) {
+        return "pull_order=by_slot: ranks then do not pull one rank's tokens after the other's";
+      }
       return is("slot_order", "by_token") ? "slot_order=interleave_sources: the first row block's "
                                             "rows then come from all ranks at once "
                                             "instead of one rank's egress"
@@ -150,17 +152,6 @@ std::string blame_sentence(const std::vector<analysis::WaitTotal>& sources) {
       sources.front().id);
 }
 
-// The analysis writes for terminals; the report has the real sign.
-std::string with_micro_sign(std::string text) {
-  for (std::size_t at = text.find(" us"); at != std::string::npos; at = text.find(" us", at + 1)) {
-    const std::size_t after = at + 3;
-    if (after == text.size() || std::isalnum(static_cast<unsigned char>(text[after])) == 0) {
-      text.replace(at + 1, 1, "µ");
-    }
-  }
-  return text;
-}
-
 void say_path(const ReportInput& input, Findings& findings) {
   if (!input.chosen) {
     return;
@@ -178,6 +169,11 @@ void say_path(const ReportInput& input, Findings& findings) {
       "{}{}{}", is_single_run(input) ? "" : "The run explained below is " + run.name + ". ",
       with_micro_sign(run.attribution.headline),
       blame_sentence(run.attribution.waits.source_ranks)));
+  for (const analysis::LinkLoad* load : {&run.attribution.pulls, &run.attribution.pushes}) {
+    if (load->bottleneck >= 0) {
+      findings.verdict.push_back(with_micro_sign(load->statement) + ".");
+    }
+  }
 
   double fixed = 0;
   for (const Step each :

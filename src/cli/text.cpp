@@ -55,6 +55,16 @@ std::string accounting_text(const analysis::Accounting& accounting) {
   return wrapped(text, 4);
 }
 
+std::string links_text(const Attribution& attribution) {
+  std::string text;
+  for (const analysis::LinkLoad* load : {&attribution.pulls, &attribution.pushes}) {
+    if (!load->statement.empty()) {
+      text += fmt::format("\n{}\n", wrapped(load->statement + ".", 4));
+    }
+  }
+  return text;
+}
+
 std::string gates_text(const analysis::Accounting& accounting, std::size_t most) {
   if (accounting.gates.empty() || most == 0) {
     return "";
@@ -83,7 +93,7 @@ std::string attribution_text(const Attribution& attribution, std::size_t gates) 
   }
   std::string text = wrapped(attribution.headline, 0) + "\n\n" + steps_text(attribution) + "\n" +
                      analysis::exposure_text(attribution.exposure) + "\n" +
-                     accounting_text(attribution.accounting) +
+                     accounting_text(attribution.accounting) + links_text(attribution) +
                      gates_text(attribution.accounting, gates);
   for (const std::string& caveat : attribution.caveats) {
     text += fmt::format("\n{}\n", wrapped("Caveat: " + caveat, 4));

@@ -116,6 +116,17 @@ TEST_F(Browser, DrawsEverythingWithoutAConsoleMessage) {
   }
 }
 
+TEST_F(Browser, StripsOfRowsBetweenGpusHaveRoom) {
+  std::string page = render_html(synthetic_input(3));
+  page.insert(page.rfind("</body>"),
+              "<script>const strips = [...document.querySelectorAll('#links td.shades svg')];"
+              "document.body.dataset.strips = strips.filter((each) => "
+              "each.getBoundingClientRect().width > 200).length;</script>");
+  const Loaded loaded = load(program_, page, "");
+  EXPECT_EQ(loaded.log.find("CONSOLE"), std::string::npos) << loaded.log;
+  EXPECT_NE(loaded.dom.find("data-strips=\"6\""), std::string::npos);
+}
+
 TEST_F(Browser, AnAddressOpensItsSpanOfTheTimeline) {
   const Loaded loaded = load(program_, render_html(synthetic_input()), "#t=20-30");
   EXPECT_EQ(loaded.log.find("CONSOLE"), std::string::npos) << loaded.log;

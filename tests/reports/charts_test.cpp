@@ -23,6 +23,13 @@ TEST(Charts, AreDrawnWithTheirWordAndNames) {
   EXPECT_NE(charts.svg.at("ladder").find("it's &lt;fused> &amp; \"unordered\" {a}_b"),
             std::string::npos);
   EXPECT_NE(draw_summary_svg(input).find("</svg>"), std::string::npos);
+  EXPECT_FALSE(charts.svg.contains("links"));
+  const Charts three = draw_charts(synthetic_input(3));
+  ASSERT_TRUE(three.svg.contains("links"));
+  EXPECT_NE(three.svg.at("links").find("Rows on the way from each rank, simulated"),
+            std::string::npos);
+  EXPECT_NE(three.svg.at("links").find("Rows on the way to each rank, simulated"),
+            std::string::npos);
 }
 
 TEST(Charts, WithoutGnuplotAreMissingInWords) {

@@ -161,5 +161,18 @@ TEST(Findings, EverythingFailedIsSaidAndListed) {
   EXPECT_NE(render_html(input).find("out of memory"), std::string::npos);
 }
 
+TEST(Findings, ALinkThatHoldsOthersUpIsPartOfTheVerdict) {
+  ReportInput input = synthetic_input(3);
+  const auto said = [&] {
+    const std::vector<std::string> verdict = find(input).verdict;
+    return std::find(verdict.begin(), verdict.end(), "The egress of rank 0: 7 µs.") !=
+           verdict.end();
+  };
+  input.chosen->attribution.pulls.statement = "The egress of rank 0: 7 us";
+  EXPECT_FALSE(said());
+  input.chosen->attribution.pulls.bottleneck = 0;
+  EXPECT_TRUE(said());
+}
+
 }  // namespace
 }  // namespace fusescope::reports

@@ -111,6 +111,26 @@ TEST(Html, ARefusedAttributionIsSaidAndItsTablesAreLeftOut) {
   EXPECT_NE(page.find("<section id=\"timeline\""), std::string::npos);
 }
 
+// With two ranks no link has two users.
+TEST(Html, RowsBetweenGpusAreShownByRankFromThreeRanksOn) {
+  EXPECT_EQ(render_html(synthetic_input(2)).find("<section id=\"links\""), std::string::npos);
+  const ReportInput input = synthetic_input(3);
+  const std::string page = markup(render_html(input));
+  const std::size_t at = page.find("<section id=\"links\"");
+  ASSERT_NE(at, std::string::npos);
+  const std::string section = page.substr(at, page.find("</section>", at) - at);
+  EXPECT_NE(section.find("Ranks pull in convoy, more than half of all rows on the way from rank 0"),
+            std::string::npos);
+  std::size_t strips = 0;
+  for (std::size_t next = section.find("<td class=\"shades\">"); next != std::string::npos;
+       next = section.find("<td class=\"shades\">", next + 1)) {
+    ++strips;
+  }
+  EXPECT_EQ(strips, 6U);  // pulls and pushes of three ranks
+  EXPECT_NE(section.find("fill:var(--kind-pull)"), std::string::npos);
+  EXPECT_NE(section.find("fill-opacity=\"1.00\""), std::string::npos);
+}
+
 TEST(Html, ChartsHaveATableAndALabel) {
   const std::string page = markup(render_html(synthetic_input()));
   for (std::size_t at = page.find("<canvas"); at != std::string::npos;

@@ -28,6 +28,21 @@ TEST(Markdown, HasEverySectionAndEachWithNumbersSaysSimulated) {
   EXPECT_NE(text.find("](ladder.svg)"), std::string::npos);
 }
 
+TEST(Markdown, RowsBetweenGpusHaveASectionFromThreeRanksOn) {
+  EXPECT_EQ(render_markdown(synthetic_input(2), drawn()).find("## Rows between GPUs"),
+            std::string::npos);
+  Charts charts = drawn();
+  charts.svg["links"] = "<svg/>";
+  const std::string text = render_markdown(synthetic_input(3), charts);
+  const std::size_t at = text.find("## Rows between GPUs (simulated)");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NE(text.find("](links.svg)", at), std::string::npos);
+  EXPECT_NE(text.find("Ranks push in convoy", at), std::string::npos);
+  EXPECT_NE(text.find("| from | rows |", at), std::string::npos);
+  EXPECT_NE(text.find("| to | rows |", at), std::string::npos);
+  EXPECT_EQ(text.find("rows on the way, over that span", at), std::string::npos);
+}
+
 TEST(Markdown, WithoutChartsTheTablesStandAloneAndItSaysSo) {
   Charts none;
   none.missing = "gnuplot was not found";

@@ -13,7 +13,6 @@ using timeline::Kind;
 using timeline::Role;
 using timeline::Stage;
 
-constexpr int kRanks = 2;
 constexpr int kTokens = 32;  // per rank
 constexpr int kTopk = 2;
 constexpr int kRowBlocks = 4;
@@ -28,6 +27,7 @@ int second_row_block(int token) {
 }
 
 struct Builder {
+  int ranks;
   timeline::Timeline timeline;
 
   std::uint32_t track(int rank, Stage stage, Role role, int block, int lane = 0) {
@@ -56,7 +56,7 @@ std::int64_t dispatch(Builder& to, int rank, std::int64_t begin) {
   for (int lane = 0; lane < kLanes; ++lane) {
     const std::uint32_t track = to.track(rank, Stage::dispatch_gemm, Role::communication, 3, lane);
     std::int64_t at = begin + 100;
-    for (int token = lane; token < kRanks * kTokens; token += kLanes) {
+    for (int token = lane; token < to.ranks * kTokens; token += kLanes) {
       const int source = token / kTokens;
       at = to.put(track, Kind::pull, at, source == rank ? 300 : 900, token, -1, -1, source);
       at = to.put(track, Kind::scatter, at, 400, token);
@@ -101,13 +101,13 @@ std::pair<std::int64_t, std::int64_t> combine(Builder& to, int rank, std::int64_
   std::int64_t at = begin;
   std::int64_t visible = begin;
   std::vector<int> order;
-  for (int token = 0; token < kRanks * kTokens; ++token) {
+  for (int token = 0; token < to.ranks * kTokens; ++token) {
     order.push_back(token);
   }
   std::stable_sort(order.begin(), order.end(),
                    [](int a, int b) { return second_row_block(a) < second_row_block(b); });
-  std::vector<int> left(kRanks, kTokens);
-  for (int job = 0; job < kRanks * kTokens; ++job) {
+  std::vector<int> left(to.ranks, kTokens);
+  for (int job = 0; job < to.ranks * kTokens; ++job) {
     const int token = order[static_cast<std::size_t>(job)];
     const int to_rank = token / kTokens;
     at = to.put(track, Kind::claim, at, 40, token, -1, job);
@@ -200,20 +200,20 @@ void add_ladder(ReportInput& input) {
 
 }  // namespace
 
-timeline::Timeline synthetic_timeline() {
-  Builder to;
+timeline::Timeline synthetic_timeline(int ranks) {
+  Builder to{ranks, {}};
   timeline::Timeline& timeline = to.timeline;
   timeline.meta.device = "synthetic";
   timeline.meta.sms = kComputeBlocks + 1;
   timeline.meta.config = "dispatch_comm_sms=1";
-  timeline.wiring.ranks = kRanks;
+  timeline.wiring.ranks = ranks;
   timeline.wiring.tokens_per_rank = kTokens;
   timeline.wiring.topk = kTopk;
   timeline.wiring.n_tiles_1 = 1;
   timeline.wiring.n_tiles_2 = 1;
-  for (int rank = 0; rank < kRanks; ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     std::vector<std::int32_t> hits;
-    for (int token = 0; token < kRanks * kTokens; ++token) {
+    for (int token = 0; token < ranks * kTokens; ++token) {
       hits.push_back(first_row_block(token));
       hits.push_back(second_row_block(token));
     }
@@ -223,7 +223,7 @@ timeline::Timeline synthetic_timeline() {
   std::vector<std::uint32_t> streams;
   std::vector<std::int64_t> ends;
   std::vector<std::int64_t> visible;
-  for (int rank = 0; rank < kRanks; ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     const std::uint32_t stream = to.track(rank, Stage::stream, Role::stream, 0);
     streams.push_back(stream);
     std::int64_t at = to.put(stream, Kind::ids_exchange, 0, 4000);
@@ -240,13 +240,13 @@ timeline::Timeline synthetic_timeline() {
     ends.push_back(k2);
     visible.push_back(seen);
   }
-  for (int rank = 0; rank < kRanks; ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     const std::uint32_t track = to.track(rank, Stage::final_reduce, Role::reduce, 0);
     const std::int64_t begin = ends[static_cast<std::size_t>(rank)] + 200;
     std::int64_t at = begin;
     const std::int64_t seen = *std::max_element(visible.begin(), visible.end()) + 50;
     if (seen > at) {
-      at = to.put(track, Kind::reduce_wait, at, seen - at, -1, -1, 0, 1 - rank);
+      at = to.put(track, Kind::reduce_wait, at, seen - at, -1, -1, 0, (rank + 1) % ranks);
     }
     at = to.put(track, Kind::reduce, at, 1500, -1, -1, 0);
     to.put(streams[static_cast<std::size_t>(rank)], Kind::final_reduce, begin, at - begin);
@@ -256,11 +256,11 @@ timeline::Timeline synthetic_timeline() {
   return timeline;
 }
 
-ReportInput synthetic_input() {
+ReportInput synthetic_input(int ranks) {
   ReportInput input;
   input.name = "synthetic";
   input.why = "Shows the report.";
-  input.problem = "tiny (R=2 T=32 K=2)";
+  input.problem = fmt::format("tiny (R={} T=32 K=2)", ranks);
   input.source = "simulated on synthetic";
   input.engine = "sim";
   input.profile = "synthetic";
@@ -281,7 +281,7 @@ ReportInput synthetic_input() {
   ChosenRun run;
   run.name = "the best config";
   run.why = "the fastest of the sweep";
-  run.timeline = synthetic_timeline();
+  run.timeline = synthetic_timeline(ranks);
   run.attribution = analysis::attribute(run.timeline);
   input.chosen = std::move(run);
   input.files = {{"trial log", "trials.jsonl"}};
