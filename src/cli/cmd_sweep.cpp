@@ -14,6 +14,7 @@
 #include "cli/sweep_json.hpp"
 #include "cli/sweep_reports.hpp"
 #include "cli/sweep_session.hpp"
+#include "sweep/knob_json.hpp"
 #include "sweep/results.hpp"
 #include "sweep/summary.hpp"
 
@@ -23,6 +24,8 @@ namespace {
 struct SweepOptions {
   std::string sweep;
   std::string out;
+  std::string shape;
+  std::vector<std::string> assignments;
   std::string engine;
   std::string profile;
   std::string gemm;
@@ -47,7 +50,25 @@ constexpr const char* kFooter =
     "\nExamples:\n"
     "  fusescope sweep quickstart --report\n"
     "  fusescope sweep my-sweep.json --out out/mine --trials 100\n"
-    "  fusescope sweep quickstart --profile h200-nvlink --out out/quickstart-h200";
+    "  fusescope sweep quickstart --profile h200-nvlink --out out/quickstart-h200\n"
+    "  fusescope sweep scaling --shape seed-tp2 --set link_gbps=50 --out out/tp2-50";
+
+// A knob of the base config; the axes go on top of it.
+void set_base(Json& document, const std::string& assignment) {
+  Config config;
+  set_knob_text(config, assignment, "--set");
+  const std::string knob = assignment.substr(0, assignment.find('='));
+  if (document.contains("axes") && document["axes"].is_object() &&
+      document["axes"].contains(knob)) {
+    throw InputError({"--set", assignment,
+                      knob + " is an axis of this sweep, which tries it anyway",
+                      "a knob that no axis has"});
+  }
+  Json& base = document["base"];
+  if (base.is_null() || base.is_object()) {  // else the sweep's reader says what is wrong with it
+    base[knob] = sweep::to_json(find_knob(knob)->get(config));
+  }
+}
 
 sweep::SweepConfig load_config(const SweepOptions& options) {
   const std::string file = find_sweep(options.sweep);
@@ -60,8 +81,14 @@ sweep::SweepConfig load_config(const SweepOptions& options) {
     if (!options.profile.empty()) {
       document["profile"] = options.profile;
     }
+    if (!options.shape.empty()) {
+      document["shape"] = options.shape;
+    }
     if (!options.gemm.empty()) {
       document["base"]["gemm"] = options.gemm;
+    }
+    for (const std::string& assignment : options.assignments) {
+      set_base(document, assignment);
     }
   }
   sweep::SweepConfig config = sweep::parse_sweep_config(document, file);
@@ -155,6 +182,13 @@ void add_sweep(CLI::App& app, Context& context) {
       ->check(CLI::PositiveNumber);
   command->add_option("--jobs", options->jobs, "Trials at a time (default: what the engine can)")
       ->check(CLI::PositiveNumber);
+  command->add_option("--shape", options->shape, "In place of the sweep's shape")
+      ->type_name("SHAPE");
+  command
+      ->add_option("--set", options->assignments,
+                   "Set a knob of the base config (\"list knobs\"); may be given several times")
+      ->allow_extra_args(false)
+      ->type_name("KNOB=VALUE");
   command->add_option("--engine", options->engine, "In place of the sweep's: auto, sim or cuda")
       ->type_name("ENGINE");
   command->add_option("--profile", options->profile, "In place of the sweep's device profile")

@@ -126,5 +126,24 @@ TEST_F(Sweep, AnInterruptLeavesAWholeLogAndCanGoOn) {
   EXPECT_EQ(more.json()["ran"], 1);
 }
 
+TEST_F(Sweep, ShapeAndBaseKnobsOfTheCommandLineBecomeTheSweepsOwn) {
+  test::write_text(folder_ / "four.json", R"({"name": "four", "source": "a test", "ranks": 4,
+      "tokens_per_rank": 32, "hidden": 256, "experts": 8, "topk": 2, "intermediate": 128})");
+  const std::string options = " --shape four.json --set link_gbps=20 --set activation=fused ";
+  ASSERT_EQ(fusescope("sweep" + options + "sweep.json --out s").code, 0);
+  const Json stored = Json::parse(test::read_text(folder_ / "s/sweep.json"));
+  EXPECT_EQ(stored["shape"]["ranks"], 4);
+  EXPECT_EQ(stored["base"]["link_gbps"], 20);
+  const Json best = Json::parse(test::read_text(folder_ / "s/best/run.json"));
+  EXPECT_EQ(best["config"]["link_gbps"], 20);
+  EXPECT_EQ(best["config"]["activation"], "fused");
+  // What is stored stands alone.
+  EXPECT_EQ(fusescope("sweep s/sweep.json --out s --json").json()["ran"], 0);
+  refused("sweep sweep.json --out t --set dispatch_comm_sms=8",
+          {"--set", "dispatch_comm_sms=8", "is an axis of this sweep"});
+  refused("sweep sweep.json --out t --set link_gbsp=8", {"--set", "link_gbps"});
+  refused("sweep sweep.json --out t --shape nowhere", {"nowhere"});
+}
+
 }  // namespace
 }  // namespace fusescope::cli
