@@ -8,6 +8,8 @@
 # Parts (default: all of them, in this order):
 #   one         all GPU tests that one device is enough for
 #   two         the tests of two devices; skipped where there is one
+#   four        the tests of four devices, the third kernel's too; where there are fewer, those of four
+#               ranks that share them
 #   third       both of that for the third kernel, GEMM + reduce-scatter
 #   third_sanitized   all the tools below on the third kernel
 #   program     fusescope itself, as a user runs it, on the devices that there are
@@ -47,7 +49,8 @@ fi
 out=$1
 shift
 parts=("$@")
-[[ ${#parts[@]} == 0 ]] && parts=(one two third program memcheck racecheck synccheck initcheck third_sanitized)
+[[ ${#parts[@]} == 0 ]] &&
+  parts=(one two four third program memcheck racecheck synccheck initcheck third_sanitized)
 bin=${FUSESCOPE_BIN:-build/gpu-bin}
 mkdir -p "$out" || exit 2
 records=$out/records.jsonl
@@ -135,9 +138,9 @@ one() {
   step "gemm" 120 "$bin/gemm_test"
   step "gemm gates" 120 "$bin/gemm_gate_test"
   step "hold" 60 "$bin/kernels_hold_test"
-  for suite in $(suites '-*TwoDevices*'); do
+  for suite in $(suites '-*TwoDevices*:*FourDevices*'); do
     step "$suite" 120 "$bin/cuda_engine_test" \
-      --gtest_filter="$suite.*:*/$suite.*:-*TwoDevices*"
+      --gtest_filter="$suite.*:*/$suite.*:-*TwoDevices*:*FourDevices*"
   done
   # Launches that block, and streams that share one hardware queue: nothing may depend on either.
   step "Sanitized, blocking launches" 120 env CUDA_LAUNCH_BLOCKING=1 \
@@ -162,11 +165,30 @@ two() {
   done
 }
 
+four() {
+  local suite program filter
+  if ((gpus < 4)); then
+    step "four ranks on $gpus devices" 240 "$bin/cuda_engine_test" \
+      --gtest_filter="*FourRanks*:*/CoLocated.*"
+    step "third kernel, four ranks on $gpus devices" 120 "$bin/projection_test" \
+      --gtest_filter="*FourRanks*:*/ReduceScatterMatrix.*:-*FourDevices*"
+    return
+  fi
+  for program in cuda_engine_test projection_test; do
+    for suite in $(suites '*FourDevices*' "$program"); do
+      filter="$suite.*FourDevices*:*/$suite.*FourDevices*"
+      [[ $suite == FourDevices* ]] && filter="$suite.*"
+      step "$suite, four devices" 120 "$bin/$program" --gtest_filter="$filter"
+    done
+  done
+}
+
 third() {
   local suite
   export CUDA_VISIBLE_DEVICES=0
-  for suite in $(suites '-*TwoDevices*' projection_test); do
-    step "$suite" 120 "$bin/projection_test" --gtest_filter="$suite.*:*/$suite.*:-*TwoDevices*"
+  for suite in $(suites '-*TwoDevices*:*FourDevices*' projection_test); do
+    step "$suite" 120 "$bin/projection_test" \
+      --gtest_filter="$suite.*:*/$suite.*:-*TwoDevices*:*FourDevices*"
   done
   step "ReduceScatterSanitized, blocking launches" 120 env CUDA_LAUNCH_BLOCKING=1 \
     "$bin/projection_test" --gtest_filter="*/ReduceScatterSanitized.*:-*TwoDevices*"
@@ -211,7 +233,7 @@ for part in "${parts[@]}"; do
   case $part in
     one) one ;;
     two) two ;;
-    third | third_sanitized) "$part" ;;
+    four | third | third_sanitized) "$part" ;;
     program) program ;;
     memcheck | synccheck | initcheck) sanitize "$part" 150 ;;
     racecheck) sanitize racecheck 240 ;;

@@ -143,6 +143,16 @@ TEST(BackToBackIterations, FourRanksOnTwoDevices) {
   run(4, devices);
 }
 
+TEST(BackToBackIterations, FourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  run(4, devices);
+}
+
+TEST(BackToBackIterations, ProgrammaticFourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  run_programmatic(4, devices);
+}
+
 // One graph, replayed while the host changes the routing under it, one by one.
 TEST(BackToBackIterations, RoutingThatTheHostChanges) {
   FUSESCOPE_NEED_DEVICES(devices, 1);

@@ -23,11 +23,15 @@ Config serial_config(bool graph) {
   return config;
 }
 
-TEST(TwoDevicesNccl, OutputsAreRightAndRepeat) {
-  FUSESCOPE_NEED_DEVICES(devices, 2);
-  FUSESCOPE_NEED_NCCL();
-  const Problem problem = make_test_problem(make_shape(2, 129, 1024, 16, 4, 256), "zipf", 3);
-  NcclCollectives nccl({devices[0].index, devices[1].index});
+// One rank on each device.
+void expect_right_and_repeated(const std::vector<Device>& devices) {
+  std::vector<int> of_rank;
+  for (const Device& device : devices) {
+    of_rank.push_back(device.index);
+  }
+  const int ranks = static_cast<int>(devices.size());
+  const Problem problem = make_test_problem(make_shape(ranks, 129, 1024, 16, 4, 256), "zipf", 3);
+  NcclCollectives nccl(of_rank);
   LayerRunner runner(problem, devices, {.seed = 5, .deadline_ns = kTestDeadlineNs});
   for (const bool graph : {true, false}) {
     runner.use_nccl(&nccl);
@@ -41,6 +45,18 @@ TEST(TwoDevicesNccl, OutputsAreRightAndRepeat) {
     runner.use_nccl(nullptr);
     EXPECT_EQ(checked_run(runner, serial_config(graph)), "");
   }
+}
+
+TEST(TwoDevicesNccl, OutputsAreRightAndRepeat) {
+  FUSESCOPE_NEED_DEVICES(devices, 2);
+  FUSESCOPE_NEED_NCCL();
+  expect_right_and_repeated(devices);
+}
+
+TEST(FourDevicesNccl, OutputsAreRightAndRepeat) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  FUSESCOPE_NEED_NCCL();
+  expect_right_and_repeated(devices);
 }
 
 TEST(TwoDevicesNccl, ServesEveryProblemOfAnEngine) {

@@ -111,5 +111,10 @@ TEST(Inject, CapIsKeptOnTwoDevices) {
   expect_capped(2, devices);
 }
 
+TEST(Inject, CapIsKeptOnFourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  expect_capped(4, devices);
+}
+
 }  // namespace
 }  // namespace fusescope::engine::cuda::test

@@ -183,6 +183,16 @@ TEST(Invariance, KnobsWithFourRanksOnTwoDevices) {
   expect_same_outputs(4, devices, Config{});
 }
 
+TEST(Invariance, KnobsOnFourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  expect_same_outputs(4, devices, Config{});
+}
+
+TEST(Invariance, KnobsWithFusedActivationOnFourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  expect_same_outputs(4, devices, fused_activation());
+}
+
 // Needs no GPU, so that an illegal variation is found before one is there.
 TEST(Invariance, EveryVariationIsLegal) {
   const Device h200{0, "NVIDIA H200", 132, 232448, ""};

@@ -142,6 +142,18 @@ TEST(Matrix, EveryHiddenSizeMeetsEveryKindOfCase) {
   }
 }
 
+TEST(Matrix, EveryCaseIsLegalForFourRanks) {
+  const Device h200{0, "NVIDIA H200", 132, 232448, ""};
+  for (const int experts : kExperts) {
+    for (const Case& c : cases_of(experts, 4)) {
+      EXPECT_EQ(why_illegal_on_device(make_test_problem(c.shape, c.routing, 1),
+                                      config_of_case(c.number, c.shape), limits_of(h200)),
+                "")
+          << c.number;
+    }
+  }
+}
+
 class LayerMatrix : public testing::TestWithParam<int> {};
 
 TEST_P(LayerMatrix, TwoRanksOnOneDevice) {
@@ -152,6 +164,11 @@ TEST_P(LayerMatrix, TwoRanksOnOneDevice) {
 TEST_P(LayerMatrix, TwoDevices) {
   FUSESCOPE_NEED_DEVICES(devices, 2);
   run_experts(GetParam(), 2, devices);
+}
+
+TEST_P(LayerMatrix, FourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  run_experts(GetParam(), 4, devices);
 }
 
 INSTANTIATE_TEST_SUITE_P(Experts, LayerMatrix, testing::ValuesIn(kExperts));
@@ -192,19 +209,30 @@ TEST(Verification, SeesWrongOutputs) {
   EXPECT_NE(runner.output_checksum(), right);
 }
 
-TEST(FullSize, SeedShape) {
-  FUSESCOPE_NEED_DEVICES(devices, 1);
-  std::vector<Device> all = usable_devices();
-  all.resize(std::min<std::size_t>(all.size(), 2));
-  enable_peer_access(all);
-  const Problem problem = make_test_problem(make_shape(2, 1023, 4096, 64, 8, 768), "uniform", 3);
-  LayerRunner runner(problem, all, {.seed = 5, .deadline_ns = kTestDeadlineNs});
+// The seed's work per rank, less a token.
+void run_seed_shape(int ranks, int tokens_per_rank, const std::vector<Device>& devices) {
+  const Problem problem =
+      make_test_problem(make_shape(ranks, tokens_per_rank, 4096, 64, 8, 768), "uniform", 3);
+  LayerRunner runner(problem, devices, {.seed = 5, .deadline_ns = kTestDeadlineNs});
   Config config;
   EXPECT_EQ(checked_run(runner, config), "");
   config.activation = Activation::fused;
   EXPECT_EQ(checked_run(runner, config), "");
   config.form = LayerForm::serial;
   EXPECT_EQ(checked_run(runner, config), "");
+}
+
+TEST(FullSize, SeedShape) {
+  FUSESCOPE_NEED_DEVICES(devices, 1);
+  std::vector<Device> all = usable_devices();
+  all.resize(std::min<std::size_t>(all.size(), 2));
+  enable_peer_access(all);
+  run_seed_shape(2, 1023, all);
+}
+
+TEST(FullSize, SeedShapeOnFourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  run_seed_shape(4, 511, devices);
 }
 
 TEST(FullSize, LargeHidden) {

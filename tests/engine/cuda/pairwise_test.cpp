@@ -191,6 +191,11 @@ TEST_P(PairwiseMatrix, TwoDevices) {
   run_part(GetParam(), devices);
 }
 
+TEST_P(PairwiseMatrix, FourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  run_part(GetParam(), devices);
+}
+
 INSTANTIATE_TEST_SUITE_P(Parts, PairwiseMatrix, testing::Range(std::size_t{0}, kParts));
 
 }  // namespace

@@ -105,6 +105,11 @@ TEST(Records, FourRanksOnTwoDevices) {
   expect_same_outputs_and_sound_timelines(4, devices);
 }
 
+TEST(Records, FourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  expect_same_outputs_and_sound_timelines(4, devices);
+}
+
 // Needs no GPU, so that an illegal case is found before one is there.
 TEST(Records, EveryCaseIsLegal) {
   const Device h200{0, "NVIDIA H200", 132, 232448, ""};

@@ -83,6 +83,11 @@ TEST(ReduceScatterRecords, TwoDevices) {
   check_records(2, devices);
 }
 
+TEST(ReduceScatterRecords, FourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  check_records(4, devices);
+}
+
 TEST(ReduceScatterRecords, FourRanksOnTwoDevices) {
   FUSESCOPE_NEED_DEVICES(devices, 2);
   check_records(4, devices);

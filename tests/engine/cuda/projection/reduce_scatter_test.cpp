@@ -66,6 +66,11 @@ TEST_P(ReduceScatterMatrix, TwoDevices) {
   check_matrix(GetParam(), devices);
 }
 
+TEST_P(ReduceScatterMatrix, FourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  check_matrix(GetParam(), devices);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, ReduceScatterMatrix, testing::Values(1, 2, 3, 4, 8));
 
 // --- attention's real sizes ----------------------------------------------------------------------
@@ -91,6 +96,11 @@ TEST(ReduceScatterFullSize, TwoRanksOnOneDevice) {
 TEST(ReduceScatterFullSize, TwoDevices) {
   FUSESCOPE_NEED_DEVICES(devices, 2);
   check_full_size(2, devices);
+}
+
+TEST(ReduceScatterFullSize, FourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  check_full_size(4, devices);
 }
 
 // --- bit by bit across knobs ---------------------------------------------------------------------
@@ -193,6 +203,11 @@ TEST(ReduceScatterInvariance, TwoDevices) {
   expect_same_outputs(2, devices);
 }
 
+TEST(ReduceScatterInvariance, FourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
+  expect_same_outputs(4, devices);
+}
+
 TEST(ReduceScatterInvariance, FourRanksOnTwoDevices) {
   FUSESCOPE_NEED_DEVICES(devices, 2);
   expect_same_outputs(4, devices);
@@ -261,6 +276,11 @@ TEST_P(ReduceScatterBackToBack, OneDevice) {
 
 TEST_P(ReduceScatterBackToBack, TwoDevices) {
   FUSESCOPE_NEED_DEVICES(devices, 2);
+  run_back_to_back(GetParam(), devices);
+}
+
+TEST_P(ReduceScatterBackToBack, FourDevices) {
+  FUSESCOPE_NEED_DEVICES(devices, 4);
   run_back_to_back(GetParam(), devices);
 }
 
