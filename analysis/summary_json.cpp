@@ -2,6 +2,7 @@
 // area.
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "analysis/summary.hpp"
@@ -131,12 +132,16 @@ Json links_json(const LinkLoad& load) {
   Json ranks = Json::array();
   for (std::size_t rank = 0; rank < load.ranks.size(); ++rank) {
     const LinkEnd& end = load.ranks[rank];
+    std::vector<double> rows = end.load;
+    for (double& slice : rows) {
+      slice = std::round(slice * 100) / 100;
+    }
     ranks.push_back({{"rank", rank},
                      {"rows", end.rows},
                      {"row_ns", end.row_ns},
                      {"convoy_ns", end.convoy_ns},
                      {"convoy_row_ns", end.convoy_row_ns},
-                     {"rows_on_the_way", end.load}});
+                     {"rows_on_the_way", rows}});
   }
   Json json = {{"begin_ns", load.begin_ns},
                {"end_ns", load.end_ns},

@@ -233,7 +233,8 @@ for part in "${parts[@]}"; do
   case $part in
     one) one ;;
     two) two ;;
-    four | third | third_sanitized) "$part" ;;
+    four) four ;;
+    third | third_sanitized) "$part" ;;
     program) program ;;
     memcheck | synccheck | initcheck) sanitize "$part" 150 ;;
     racecheck) sanitize racecheck 240 ;;
