@@ -81,7 +81,8 @@ class Sweep {
         std::max_element(on_the_way_.begin(), on_the_way_.end()) - on_the_way_.begin());
     if (2 * on_the_way_[most] > all_) {
       convoy_ns_[most] += passed;
-      moment_[most] += static_cast<double>(passed) * static_cast<double>(now_ns_ + passed / 2);
+      moment_[most] += static_cast<double>(passed) *
+                       (static_cast<double>(now_ns_) + static_cast<double>(passed) / 2);
     }
     now_ns_ = to_ns;
   }
