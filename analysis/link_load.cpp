@@ -136,7 +136,7 @@ void conclude(LinkLoad& load, Kind kind, const std::vector<std::size_t>& order) 
   }
   std::string places;
   for (const std::size_t rank : order) {
-    places += fmt::format("{}rank {} for {}", places.empty() ? "" : ", then ", rank,
+    places += fmt::format("{}rank {} for {}", places.empty() ? "" : ", ", rank,
                           spoken_us(load.ranks[rank].convoy_ns));
   }
   std::string convoy =

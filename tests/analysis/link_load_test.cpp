@@ -94,7 +94,7 @@ TEST(LinkLoad, ConvoysAreNamedInTheirOrder) {
   }
   const LinkLoad load = rows.load(Kind::pull);
   EXPECT_EQ(load.bottleneck, 0);
-  EXPECT_NE(load.statement.find("from rank 2 for 60.0 us, then rank 0 for 100.0 us of 190.0 us"),
+  EXPECT_NE(load.statement.find("from rank 2 for 60.0 us, rank 0 for 100.0 us of 190.0 us"),
             std::string::npos)
       << load.statement;
 }
