@@ -120,34 +120,40 @@ bool fetches_first(const Compute& c) {
   return c.meets > 0 && !c.gemm.layer.has(Bug::fetched_barrier_missing);
 }
 
+// How a role of `threads` threads comes to the GEMM and leaves it. The first thread among them sets up its barriers.
+template <class Tiles>
+Task run_role(Thread& t, Compute c, int threads, bool is_first, Tiles tiles) {
+  if (fetches_first(c)) {
+    const bool fetched = co_await after_fetch(t, c);
+    if (!fetched) {
+      co_return;
+    }
+  }
+  if (is_first) {
+    init_gemm(t, c.gemm);
+  }
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
+  co_await tiles(t, c.gemm);
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
+}
+
 // Its warp, and the idle one where that does not relay.
 int producer_threads(const Layer& layer) {
   return kProducerThreads - (layer.gathers() ? kRelayThreads : 0);
 }
 
-Task producer(Thread& t, Compute c) {
-  const int threads = producer_threads(c.gemm.layer);
-  if (fetches_first(c)) {
-    const bool fetched = co_await after_fetch(t, c);
-    if (!fetched) {
-      co_return;
-    }
-  }
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
-  co_await produce_tiles(t, c.gemm);
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
+Task producer(Thread& t, const Compute& c) {
+  return run_role(t, c, producer_threads(c.gemm.layer), false, produce_tiles);
 }
 
-Task relay(Thread& t, Compute c) {
-  if (fetches_first(c)) {
-    const bool fetched = co_await after_fetch(t, c);
-    if (!fetched) {
-      co_return;
-    }
-  }
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, kRelayThreads, kBlockThreads);
-  co_await relay_stages(t, c.gemm);
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, kRelayThreads, kBlockThreads);
+Task relay(Thread& t, const Compute& c) {
+  return run_role(t, c, kRelayThreads, false, relay_stages);
+}
+
+Task storer(Thread& t, const Compute& c, int group) {
+  return run_role(t, c, kStorerThreads, false, [group](Thread& thread, const GemmCall& gemm) {
+    return store_tiles(thread, gemm, group);
+  });
 }
 
 // follow_prologue, by kernel 1's first thread. The prologue has ended: blocks that begin earlier wait for that.
@@ -163,30 +169,9 @@ Task consumer(Thread& t, Compute c, int group) {
   if (group == 0 && c.gemm.worker == 0) {
     co_await say_begun(t, c.gemm.layer, c.gemm.round);
   }
-  if (fetches_first(c)) {
-    const bool fetched = co_await after_fetch(t, c);
-    if (!fetched) {
-      co_return;
-    }
-  }
-  if (group == 0) {
-    init_gemm(t, c.gemm);
-  }
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, kConsumerThreads, kBlockThreads);
-  co_await consume_tiles(t, c.gemm, group);
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, kConsumerThreads, kBlockThreads);
-}
-
-Task storer(Thread& t, Compute c, int group) {
-  if (fetches_first(c)) {
-    const bool fetched = co_await after_fetch(t, c);
-    if (!fetched) {
-      co_return;
-    }
-  }
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);
-  co_await store_tiles(t, c.gemm, group);
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);
+  co_await run_role(
+      t, c, kConsumerThreads, group == 0,
+      [group](Thread& thread, const GemmCall& gemm) { return consume_tiles(thread, gemm, group); });
 }
 
 }  // namespace
@@ -200,10 +185,7 @@ Task begin_dispatch_gemm(ResidentKernel& kernel, Layer& layer, int rank, const R
   const int compute_blocks = s.sms - comm_blocks;
   const bool fetches_first = comm_blocks == 0;
   for (int block = 0; block < s.sms; ++block) {
-    kernel.begin_block();
-    const BlockPlaces& b = mine.blocks[block];
-    machine.memory().forget(b.smem, b.cells);
-    machine.forget_barriers(b.landed, kMostTokensPerBlock, b.named, kNamedBarriers);
+    const BlockPlaces& b = kernel.begin_block(block);
     const bool computes = block < compute_blocks;
     if (!computes || fetches_first) {
       for (int slot = 0; slot < s.config.tokens_per_block; ++slot) {

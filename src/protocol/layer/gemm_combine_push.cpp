@@ -194,13 +194,6 @@ Task storer(Thread& t, Compute c, int group) {
   }
 }
 
-const BlockPlaces& fresh_block(Layer& layer, int rank, int place) {
-  const BlockPlaces& b = layer.places[rank].blocks[place];
-  layer.machine.memory().forget(b.smem, b.cells);
-  layer.machine.forget_barriers(b.landed, kMostTokensPerBlock, b.named, kNamedBarriers);
-  return b;
-}
-
 struct Kernel2 {
   Layer& layer;
   ResidentKernel& kernel;
@@ -209,16 +202,10 @@ struct Kernel2 {
   bool per_job;
   int compute_blocks;
 
-  // Where kernels overlap, kernel 1 may still be using its own.
-  const BlockPlaces& fresh(int block) const {
-    return fresh_block(layer, rank, kernel.is_early() ? layer.s.sms + block : block);
-  }
-
-  void start_gemm_block(int block) const {
+  void start_gemm_block(int block, const BlockPlaces& b) const {
     Machine& machine = layer.machine;
     const Scenario& s = layer.s;
     const RankPlaces& mine = layer.places[rank];
-    const BlockPlaces& b = fresh(block);
     const bool gated = kernel.is_early() && !layer.has(Bug::activations_unwatched);
     const GemmCall gemm{
         .layer = layer,
@@ -252,8 +239,7 @@ struct Kernel2 {
     }
   }
 
-  void start_job_block(int block) const {
-    const BlockPlaces& b = fresh(block);
+  void start_job_block(int block, const BlockPlaces& b) const {
     const PartBegin begin{true, layer.s.job_groups * (2 + kSummingWarps)};
     for (int group = 0; group < layer.s.job_groups; ++group) {
       start_parts({layer, round, b, group, -1}, begin,
@@ -264,11 +250,11 @@ struct Kernel2 {
   }
 
   void start_block(int block) const {
-    kernel.begin_block();
+    const BlockPlaces& b = kernel.begin_block(block);
     if (block < compute_blocks) {
-      start_gemm_block(block);
+      start_gemm_block(block, b);
     } else {
-      start_job_block(block);
+      start_job_block(block, b);
     }
     kernel.end_block();
   }
@@ -310,7 +296,7 @@ Task job_branch(Thread& branch, Layer& layer, int rank, const Round& round, int 
     co_await branch.take_sms(1);
     const LaunchId launch = machine.begin_launch();
     const int place = layer.s.sms + job;
-    start_parts({layer, round, fresh_block(layer, rank, place), 0, job}, {false, 0},
+    start_parts({layer, round, layer.fresh_block(rank, place), 0, job}, {false, 0},
                 [&](Role role, int index, bool stores) -> Thread& {
                   return thread(launch, "block_per_job", role, place, index, stores);
                 });

@@ -75,9 +75,7 @@ Task gemm_reduce_scatter(Thread& stream, Layer& layer, int rank, const Round& ro
   co_await stream.take_sms(s.sms);
   const LaunchId launch = machine.begin_launch();
   for (int block = 0; block < s.sms; ++block) {
-    const BlockPlaces& b = mine.blocks[block];
-    machine.memory().forget(b.smem, b.cells);
-    machine.forget_barriers(b.landed, kMostTokensPerBlock, b.named, kNamedBarriers);
+    const BlockPlaces& b = layer.fresh_block(rank, block);
     if (block >= compute_blocks) {
       for (int pusher = 0; pusher < s.config.tokens_per_block; ++pusher) {
         Thread& t = machine.add_thread(stream, launch,

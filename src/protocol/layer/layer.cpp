@@ -148,6 +148,13 @@ bool Layer::recover() {
   return true;
 }
 
+const BlockPlaces& Layer::fresh_block(int rank, int place) {
+  const BlockPlaces& block = places[rank].blocks[place];
+  machine.memory().forget(block.smem, block.cells);
+  machine.forget_barriers(block.landed, kMostTokensPerBlock, block.named, kNamedBarriers);
+  return block;
+}
+
 void Layer::begin_round(int rank) {
   std::fill(claims_[rank].begin(), claims_[rank].end(), 0);
   std::fill(elections_[rank].begin(), elections_[rank].end(), 0);

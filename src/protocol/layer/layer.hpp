@@ -30,6 +30,8 @@ class Layer final : public Model {
   }
   int chunk_begin(int chunk) const { return chunk * s.tokens_per_rank / s.config.watermark_chunks; }
   int source_rank(int token) const { return token / s.tokens_per_rank; }
+  // A block that begins finds its shared memory and barriers undefined.
+  const BlockPlaces& fresh_block(int rank, int place);
   // Smem row `row` of a block.
   Span smem_row(const BlockPlaces& block, int row) const {
     return {block.smem + row * block.row_pitch, s.row_block};

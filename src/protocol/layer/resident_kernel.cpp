@@ -23,7 +23,6 @@ ResidentKernel::ResidentKernel(Layer& layer, Thread& stream, int rank, const cha
 
 TakeSms ResidentKernel::take_sms(int blocks) {
   sms_ = layer_.overlaps() ? 0 : blocks;
-  early_ = layer_.overlaps() && layer_.has(Bug::prologue_unwatched);
   return stream_.take_sms(blocks);
 }
 
@@ -33,10 +32,12 @@ TakeSms ResidentKernel::follow(LaunchId before) {
   return stream_.take_sms(1);
 }
 
-void ResidentKernel::begin_block() {
+const BlockPlaces& ResidentKernel::begin_block(int block) {
   if (layer_.overlaps()) {
     blocks_.push_back(layer_.machine.begin_launch());
   }
+  // The kernel before may still be using its own.
+  return layer_.fresh_block(rank_, early_ ? layer_.s.sms + block : block);
 }
 
 Thread& ResidentKernel::thread(Role role, int block, int index, bool stores) {
@@ -44,8 +45,9 @@ Thread& ResidentKernel::thread(Role role, int block, int index, bool stores) {
   const LaunchId launch = blocks_.empty() ? launch_ : blocks_.back();
   const Label label{role, name_, static_cast<std::int16_t>(rank_), static_cast<std::int16_t>(block),
                     static_cast<std::int16_t>(index)};
-  return early_ ? machine.add_early_thread(stream_, launch, label, stores)
-                : machine.add_thread(stream_, launch, label, stores);
+  const bool knows_nothing = early_ || (layer_.overlaps() && layer_.has(Bug::prologue_unwatched));
+  return knows_nothing ? machine.add_early_thread(stream_, launch, label, stores)
+                       : machine.add_thread(stream_, launch, label, stores);
 }
 
 void ResidentKernel::end_block() {

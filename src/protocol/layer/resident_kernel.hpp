@@ -20,10 +20,10 @@ class ResidentKernel {
   TakeSms take_sms(int blocks);
   // Overlapping: one for the next block. `before`: the kernel that is to end before this one does; -1 = it has.
   TakeSms follow(LaunchId before);
-  bool is_early() const { return early_; }
+  bool is_early() const { return early_; }  // begins before the one before it has ended
 
   // A block's threads are added between the two.
-  void begin_block();
+  const BlockPlaces& begin_block(int block);
   Thread& thread(Role role, int block, int index, bool stores);
   void end_block();
 
