@@ -1,5 +1,6 @@
 // A device's stream: src/engine/cuda/iteration.cpp. Ranks that share a device go through it phase by phase;
 // what a rank tells its peers goes out for all ranks of the device before any of them waits.
+#include <algorithm>
 #include <deque>
 
 #include "protocol/layer/gemm_reduce_scatter.hpp"
@@ -87,7 +88,7 @@ struct Open {
   std::deque<ResidentKernel> kernels;
 };
 
-Task close(Thread& stream, Layer& layer, const std::vector<int>& ranks, Open& open) {
+Task close_reduces(Thread& stream, Layer& layer, const std::vector<int>& ranks, Open& open) {
   for (const LaunchId reduce : open.reduces) {
     co_await stream.join(reduce);
   }
@@ -102,6 +103,19 @@ Task close(Thread& stream, Layer& layer, const std::vector<int>& ranks, Open& op
 Task end_of(Thread& stream, ResidentKernel& kernel) {
   co_await stream.join(kernel.launch());
   kernel.give_back();
+}
+
+// Kernel 1 begins when all SMs are free, whoever held them.
+Task close_kernels(Thread& stream, Layer& layer, Open& open) {
+  if (open.kernels.empty()) {
+    co_return;
+  }
+  co_await stream.take_sms(layer.s.sms);
+  for (ResidentKernel& kernel : open.kernels) {
+    kernel.give_back();
+  }
+  open.kernels.clear();
+  layer.machine.give_sms(stream.device(), layer.s.sms);
 }
 
 // Each when the one before it has ended.
@@ -128,7 +142,7 @@ Task kernels_in_turn(Thread& stream, Layer& layer, const std::vector<int>& ranks
     }
     layer.check_round(rank, round);
   }
-  co_await close(stream, layer, ranks, open);
+  co_await close_reduces(stream, layer, ranks, open);
   for (const int rank : ranks) {
     const LaunchId reduce = launch_final_reduce(layer, stream, rank, round);
     if (layer.has(Bug::staging_reused_early)) {
@@ -148,6 +162,7 @@ Task overlapping_kernels(Thread& stream, Layer& layer, const std::vector<int>& r
   if (ranks.empty()) {
     co_return;
   }
+  co_await close_kernels(stream, layer, open);
   std::deque<ResidentKernel> kernels;
   for (const int rank : ranks) {
     if (!kernels.empty()) {
@@ -157,11 +172,6 @@ Task overlapping_kernels(Thread& stream, Layer& layer, const std::vector<int>& r
     kernels.emplace_back(layer, stream, rank, "dispatch_gemm");
     co_await begin_dispatch_gemm(kernels.back(), layer, rank, round);
   }
-  // This kernel has all SMs: those before it have ended.
-  for (ResidentKernel& kernel : open.kernels) {
-    kernel.give_back();
-  }
-  open.kernels.clear();
   for (const int rank : ranks) {
     const LaunchId before = kernels.back().launch();
     kernels.emplace_back(layer, stream, rank, "gemm_combine_push");
@@ -175,7 +185,7 @@ Task overlapping_kernels(Thread& stream, Layer& layer, const std::vector<int>& r
   }
   if (layer.has(Bug::staging_reused_early)) {
     co_await stream.join(kernels.back().launch());
-    co_await close(stream, layer, ranks, open);
+    co_await close_reduces(stream, layer, ranks, open);
     open.reduces = reduces;
     open.round = &round;
   } else {
@@ -234,15 +244,14 @@ Task device_stream(Thread& stream, Layer& layer, int device, int first, int last
       co_await run_round(stream, layer, ranks, layer.rounds[n], open);
     }
     // The host looks at what the waits reported, and launches nothing more after a fault.
-    for (const int rank : ranks) {
-      if (layer.machine.word(layer.places[rank].abort).latest().value != 0) {
-        co_return;
-      }
-    }
-    if (layer.s.fault == Fault::dead_rank && n == layer.s.fault_iteration) {
-      co_return;
+    const bool reported = std::any_of(ranks.begin(), ranks.end(), [&](int rank) {
+      return layer.machine.word(layer.places[rank].abort).latest().value != 0;
+    });
+    if (reported || (layer.s.fault == Fault::dead_rank && n == layer.s.fault_iteration)) {
+      break;
     }
   }
+  co_await close_kernels(stream, layer, open);
   for (const LaunchId reduce : open.reduces) {
     co_await stream.join(reduce);
   }
