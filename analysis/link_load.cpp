@@ -103,6 +103,12 @@ class Sweep {
   std::int64_t now_ns_ = 0;
 };
 
+// The knob link_gbps: each pair of ranks has a line of its own, and no link is shared. In a convoy every rank
+// has one of its lines at work, and the others idle.
+bool is_emulated(const Timeline& timeline) {
+  return timeline.meta.config.find("link_gbps=") != std::string::npos;
+}
+
 // The ranks of the convoy in its order.
 std::vector<std::size_t> convoy_order(const LinkLoad& load, const Sweep& sweep) {
   std::vector<std::size_t> order;
@@ -118,7 +124,15 @@ std::vector<std::size_t> convoy_order(const LinkLoad& load, const Sweep& sweep) 
   return order;
 }
 
-void conclude(LinkLoad& load, Kind kind, const std::vector<std::size_t>& order) {
+std::string bottleneck_of(int rank, bool pulls, bool emulated) {
+  if (emulated) {
+    return fmt::format("the emulated lines {} rank {} are a bottleneck", pulls ? "from" : "to",
+                       rank);
+  }
+  return fmt::format("the {} of rank {} is a bottleneck", pulls ? "egress" : "ingress", rank);
+}
+
+void conclude(LinkLoad& load, Kind kind, bool emulated, const std::vector<std::size_t>& order) {
   const bool pulls = kind == Kind::pull;
   std::int64_t row_ns = 0;
   std::int64_t convoy_row_ns = 0;
@@ -127,7 +141,7 @@ void conclude(LinkLoad& load, Kind kind, const std::vector<std::size_t>& order) 
     convoy_row_ns += end.convoy_row_ns;
   }
   const double share = static_cast<double>(convoy_row_ns) / static_cast<double>(row_ns);
-  if (share < kConvoy || order.empty()) {
+  if (share < kConvoy) {
     load.statement = fmt::format(
         "Rows {} all ranks at once: in {} of their time more than half of those on the way {} one "
         "rank",
@@ -139,10 +153,13 @@ void conclude(LinkLoad& load, Kind kind, const std::vector<std::size_t>& order) 
     places += fmt::format("{}rank {} for {}", places.empty() ? "" : ", ", rank,
                           spoken_us(load.ranks[rank].convoy_ns));
   }
+  const std::string span = spoken_us(load.end_ns - load.begin_ns);
   std::string convoy =
-      fmt::format("ranks {} in convoy, more than half of all rows on the way {} {} of {}",
-                  pulls ? "pull" : "push", pulls ? "from" : "to", places,
-                  spoken_us(load.end_ns - load.begin_ns));
+      order.empty()
+          ? fmt::format("ranks {} in convoys that take less than {} of {} each",
+                        pulls ? "pull" : "push", spoken_share(kNamed), span)
+          : fmt::format("ranks {} in convoy, more than half of all rows on the way {} {} of {}",
+                        pulls ? "pull" : "push", pulls ? "from" : "to", places, span);
   const double rows = static_cast<double>(load.convoy_rows + load.other_rows);
   const bool comparable = static_cast<double>(load.other_rows) >= kComparable * rows;
   if (comparable && load.convoy_mean_ns >= kHeldUp * load.other_mean_ns) {
@@ -150,8 +167,7 @@ void conclude(LinkLoad& load, Kind kind, const std::vector<std::size_t>& order) 
         load.ranks.begin(), load.ranks.end(),
         [](const LinkEnd& a, const LinkEnd& b) { return a.convoy_row_ns < b.convoy_row_ns; });
     load.bottleneck = static_cast<int>(worst - load.ranks.begin());
-    convoy = fmt::format("the {} of rank {} is a bottleneck: {}", pulls ? "egress" : "ingress",
-                         load.bottleneck, convoy);
+    convoy = bottleneck_of(load.bottleneck, pulls, emulated) + ": " + convoy;
   }
   convoy.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(convoy.front())));
   load.statement = convoy + (comparable ? fmt::format("; a row then takes {}, else {}",
@@ -223,7 +239,7 @@ LinkLoad link_load(const timeline::Dependencies& dependencies, Kind kind) {
   };
   load.convoy_mean_ns = mean(convoy_ns, load.convoy_rows);
   load.other_mean_ns = mean(other_ns, load.other_rows);
-  conclude(load, kind, convoy_order(load, sweep));
+  conclude(load, kind, is_emulated(timeline), convoy_order(load, sweep));
   return load;
 }
 

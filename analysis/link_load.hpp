@@ -4,7 +4,8 @@
 //
 // Ranks that take tokens in the same order are all at the same rank's rows at the same time: a convoy. Its
 // link then has to carry what the links of all ranks could, which idle meanwhile; the waits at gates
-// name the rank that comes last in the convoy, not the one that made it late.
+// name the rank that comes last in the convoy, not the one that made it late. An emulated link (link_gbps) is
+// a line for each pair of ranks: nobody shares it, but each rank then uses one of its lines only.
 
 #include <cstdint>
 #include <string>
@@ -33,7 +34,8 @@ struct LinkLoad {
   // Rows that spent most of their time in a convoy, and the others.
   std::int64_t convoy_rows = 0, other_rows = 0;
   double convoy_mean_ns = 0, other_mean_ns = 0;
-  int bottleneck = -1;    // the rank whose link holds the others up; -1: none does
+  int bottleneck =
+      -1;  // the rank whose link, or the lines to which, hold the others up; -1: none does
   std::string statement;  // in a sentence, without its full stop
 };
 

@@ -53,8 +53,9 @@ inline constexpr const char* kLinks =
     "Rows that cross from one GPU to another, by the rank whose link all others share: its egress "
     "where they are pulled from, its ingress where they are pushed to. In convoy: more than half "
     "of all rows on the way are one rank's, whose link then carries what the links of all ranks "
-    "could. Gates that wait blame the rank that comes last in a convoy; here is the one that made "
-    "the others late.";
+    "could; of an emulated link, which is a line for each pair of ranks, each rank then uses one "
+    "line only. Gates that wait blame the rank that comes last in a convoy; here is the one that "
+    "made the others late.";
 inline constexpr const char* kTimeline =
     "Every block of every rank. It opens at the rank that most of the critical path runs through; "
     "drag "

@@ -59,10 +59,10 @@ std::string links_text(const Attribution& attribution) {
   std::string text;
   for (const analysis::LinkLoad* load : {&attribution.pulls, &attribution.pushes}) {
     if (!load->statement.empty()) {
-      text += fmt::format("\n{}\n", wrapped(load->statement + ".", 4));
+      text += "  " + wrapped(load->statement + ".", 4, 98) + "\n";
     }
   }
-  return text;
+  return text.empty() ? text : "\nRows between GPUs:\n" + text;
 }
 
 std::string gates_text(const analysis::Accounting& accounting, std::size_t most) {

@@ -16,22 +16,27 @@ using timeline::Role;
 using timeline::Stage;
 using timeline::Timeline;
 
-// Rows of 3 ranks, each on a track of its own.
+// Rows of a few ranks, each on a track of its own.
 class Rows {
  public:
+  explicit Rows(int ranks = 3) : made_(ranks, 8) {}
+
   void put(int rank, Kind kind, int peer, int begin_us, int end_us) {
     const std::uint32_t track =
         made_.track(rank, Stage::dispatch_gemm, Role::communication, 0, lane_);
     made_.event(track, kind, begin_us * 1000, end_us * 1000,
                 {.token = lane_++, .index = 0, .peer = peer});
   }
+  void emulate_link() { config_ = "pull_order=by_token link_gbps=25"; }
   LinkLoad load(Kind kind) {
-    const Timeline timeline = made_.build();
+    Timeline timeline = made_.build();
+    timeline.meta.config = config_;
     return link_load(Dependencies(timeline), kind);
   }
 
  private:
-  HandMade made_{3, 8};
+  HandMade made_;
+  std::string config_;
   int lane_ = 0;
 };
 
@@ -71,6 +76,31 @@ TEST(LinkLoad, NamesTheRankThatAllOthersWaitFor) {
       "The egress of rank 0 is a bottleneck: ranks pull in convoy, more than half of all rows "
       "on the way from rank 0 for 100.0 us of 140.0 us; a row then takes 100.0 us, else 40.0 "
       "us");
+}
+
+TEST(LinkLoad, OfAnEmulatedLinkItNamesTheLinesOfTheConvoy) {
+  Rows rows = convoy(100);
+  rows.emulate_link();
+  EXPECT_EQ(
+      rows.load(Kind::pull)
+          .statement.find("The emulated lines from rank 0 are a bottleneck: ranks pull in convoy"),
+      0U);
+}
+
+TEST(LinkLoad, ConvoysTooShortToBeNamedAreStillConvoys) {
+  constexpr int kRanks = 24;
+  Rows rows(kRanks);
+  for (int source = 0; source < kRanks; ++source) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      if (rank != source) {
+        rows.put(rank, Kind::pull, source, 10 * source, 10 * source + 10);
+      }
+    }
+  }
+  EXPECT_EQ(
+      rows.load(Kind::pull).statement,
+      "Ranks pull in convoys that take less than 5.0% of 240.0 us each; too few rows go alone to "
+      "say what that costs");
 }
 
 TEST(LinkLoad, AConvoyThatSlowsNoRowIsNoBottleneck) {
