@@ -111,13 +111,13 @@ Json sweeps() {
   for (const std::string& name : list_sweeps()) {
     const sweep::SweepConfig config =
         sweep::read_sweep_config(joined(sweeps_folder(), name + ".json"));
-    long long configs = 1;
+    long long points = 1;  // before constraints and legality
     for (const sweep::Axis& axis : config.axes) {
-      configs *= static_cast<long long>(axis.values.size());
+      points *= static_cast<long long>(axis.values.size());
     }
     rows.push_back({{"name", name},
                     {"shape", config.shape.name},
-                    {"configs", configs},
+                    {"grid_points", points},
                     {"ladder", config.ladder},
                     {"why", config.why}});
   }

@@ -60,8 +60,7 @@ void set_base(Json& document, const std::string& assignment) {
   const std::string knob = assignment.substr(0, assignment.find('='));
   if (document.contains("axes") && document["axes"].is_object() &&
       document["axes"].contains(knob)) {
-    throw InputError({"--set", assignment,
-                      knob + " is an axis of this sweep, which tries it anyway",
+    throw InputError({"--set", assignment, knob + " is an axis of this sweep, which sets it",
                       "a knob that no axis has"});
   }
   Json& base = document["base"];
@@ -84,11 +83,14 @@ sweep::SweepConfig load_config(const SweepOptions& options) {
     if (!options.shape.empty()) {
       document["shape"] = options.shape;
     }
+    for (const std::string& assignment : options.assignments) {
+      if (!options.gemm.empty() && assignment.starts_with("gemm=")) {
+        throw InputError({"--set", assignment, "--gemm sets the same knob", "one of the two"});
+      }
+      set_base(document, assignment);
+    }
     if (!options.gemm.empty()) {
       document["base"]["gemm"] = options.gemm;
-    }
-    for (const std::string& assignment : options.assignments) {
-      set_base(document, assignment);
     }
   }
   sweep::SweepConfig config = sweep::parse_sweep_config(document, file);
@@ -101,6 +103,22 @@ sweep::SweepConfig load_config(const SweepOptions& options) {
     config.shard = sweep::parse_shard(options.shard, "--shard");
   }
   return config;
+}
+
+// A mistake in what the command line put into the sweep is not one of the sweep's file.
+InputError at_its_option(const InputError& error, const SweepOptions& options) {
+  InputError::Parts parts = error.parts();
+  if (!options.shape.empty() && parts.place == "/shape") {
+    parts.file = "--shape";
+    parts.place.clear();
+  }
+  for (const std::string& assignment : options.assignments) {
+    if (parts.place == "/base/" + assignment.substr(0, assignment.find('='))) {
+      parts.file = "--set";
+      parts.place = assignment;
+    }
+  }
+  return InputError(parts);
 }
 
 std::string ending_text(const sweep::Search& search, const sweep::Outcome& outcome) {
@@ -141,7 +159,7 @@ void print(const SweepOptions& options, const SweepSession& session) {
               joined(session.folder(), kCsvFile).c_str());
 }
 
-int run(const SweepOptions& options, const Context& context) {
+int run_sweep(const SweepOptions& options, const Context& context) {
   sweep::SweepConfig config = load_config(options);
   SessionOptions session_options;
   session_options.out = options.out.empty() ? joined("out", config.name) : options.out;
@@ -164,6 +182,14 @@ int run(const SweepOptions& options, const Context& context) {
     return kCheckFailed;
   }
   return session.kept() ? kFine : kCheckFailed;
+}
+
+int run(const SweepOptions& options, const Context& context) {
+  try {
+    return run_sweep(options, context);
+  } catch (const InputError& error) {
+    throw at_its_option(error, options);
+  }
 }
 
 }  // namespace

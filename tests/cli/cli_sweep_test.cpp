@@ -142,7 +142,11 @@ TEST_F(Sweep, ShapeAndBaseKnobsOfTheCommandLineBecomeTheSweepsOwn) {
   refused("sweep sweep.json --out t --set dispatch_comm_sms=8",
           {"--set", "dispatch_comm_sms=8", "is an axis of this sweep"});
   refused("sweep sweep.json --out t --set link_gbsp=8", {"--set", "link_gbps"});
-  refused("sweep sweep.json --out t --shape nowhere", {"nowhere"});
+  refused("sweep sweep.json --out t --shape nowhere", {"--shape: ", "nowhere"});
+  refused("sweep sweep.json --out t --set tokens_per_block=9999",
+          {"--set: tokens_per_block=9999: "});
+  refused("sweep sweep.json --out t --set gemm=mma --gemm wgmma",
+          {"--set: gemm=mma: --gemm sets the same knob"});
 }
 
 }  // namespace
