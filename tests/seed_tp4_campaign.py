@@ -17,12 +17,14 @@ log.txt, tests.jsonl and machine.txt of the tests, and results.tar.gz in parts o
 which no time is left is named; the others still run, and the end is 1.
 """
 import argparse
+import contextlib
 import datetime
 import importlib.util
 import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,6 +50,7 @@ ORDERS = {
     "slots-rotated": ["slot_order=rotate_from_self"],
 }
 
+
 def settings(assignments):
     return [word for assignment in assignments for word in ("--set", assignment)]
 
@@ -72,13 +75,32 @@ def steps():
 
 
 def environment(binaries):
-    found = {"FUSESCOPE_SWEEPS_DIR": str(SWEEPS), "FUSESCOPE_BIN": str(binaries), **os.environ}
+    found = {**os.environ, "FUSESCOPE_SWEEPS_DIR": str(SWEEPS), "FUSESCOPE_BIN": str(binaries)}
     package = importlib.util.find_spec("nvidia.nccl") if importlib.util.find_spec("nvidia") else None
     for folder in package.submodule_search_locations if package else []:
         library = pathlib.Path(folder) / "lib" / "libnccl.so.2"
         if library.exists():
             found.setdefault("FUSESCOPE_NCCL", str(library))
     return found
+
+
+def run_whole(command, env, log, limit):
+    """The exit status. At its limit all that it has started is ended with it: what would still be at work on the
+    GPUs would be measured with the next step."""
+    process = subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                               start_new_session=True)
+    try:
+        return process.wait(limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            pass
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
 
 
 class Campaign:
@@ -103,11 +125,9 @@ class Campaign:
             self.log.write(f"==== {name}\n")
             self.log.flush()
             try:
-                done = subprocess.run(record["command"], env=environment(self.args.binaries), stdout=self.log,
-                                      stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                      timeout=limit, check=False)
-                if done.returncode != 0:
-                    record["outcome"] = f"exit {done.returncode}"
+                code = run_whole(record["command"], environment(self.args.binaries), self.log, limit)
+                if code != 0:
+                    record["outcome"] = f"exit {code}"
             except subprocess.TimeoutExpired:
                 record["outcome"] = f"not done after {limit:.0f} s"
             except OSError as error:

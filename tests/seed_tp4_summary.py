@@ -31,7 +31,7 @@ def trials(folder):
 def pulls(run):
     """What the attribution of a run says of its pulls."""
     load_of_pulls = (run or {}).get("attribution", {}).get("links", {}).get("pulls_by_source_rank")
-    return load_of_pulls["statement"] if load_of_pulls else "nothing: ranks share GPUs, or there is no timeline"
+    return load_of_pulls["statement"].replace(" us", " µs") if load_of_pulls else "nothing: ranks share GPUs, or there is no timeline"
 
 
 class Sweep:
@@ -194,7 +194,7 @@ class Summary:
                 name = f"slot-order/link-{link}/{order}"
                 found, expected = (load(self.work / kind / name / "run.json") for kind in (self.engine, "predicted"))
                 if found:
-                    rows.append([f"{link or 'as it is'}, {order}", us(found["wall_us"]["median"]), pulls(found),
+                    rows.append([f"{f'{link} GB/s' if link else 'as it is'}, {order}", us(found["wall_us"]["median"]), pulls(found),
                                  us(expected["wall_us"]["median"]) if expected else "", pulls(expected)])
         if rows:
             self.text += "## Which egress the pulls load\n\n" + table(
