@@ -35,7 +35,7 @@ const char* to_string(Role role) {
     case Role::relay:
       return "relay";
     case Role::load:
-      return "bulk load";
+      return "load";
     case Role::store:
       return "bulk store";
   }

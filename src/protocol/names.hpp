@@ -23,7 +23,7 @@ enum class Role : std::uint8_t {
   pusher,
   reducer,
   relay,
-  load,   // a bulk copy into shared memory
+  load,   // a copy into shared memory
   store,  // a bulk copy out of shared memory
 };
 inline constexpr int kRoles = 16;

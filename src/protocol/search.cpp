@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -31,7 +32,6 @@ class Search {
     if (error_) {
       std::rethrow_exception(error_);
     }
-    sum_up();
     result_.seconds = seconds();
     result_.interrupted = interrupted();
     return result_;
@@ -65,38 +65,39 @@ class Search {
     const Outcome outcome = run_schedule(machine, scenario, options_.bug, chooser);
 
     const std::lock_guard lock(mutex_);
-    ran_.push_back({i, outcome.steps, scenario.ranks, scenario.fault != Fault::none,
-                    outcome.aborted, chooser.kind()});
     if (outcome.finding && i < last_) {
       last_ = i;
       result_.found =
           Found{i, {scenario, options_.bug, chooser.choices()}, chooser.kind(), *outcome.finding};
     }
+    ended_.emplace(i, Ran{outcome.steps, scenario.ranks, scenario.fault != Fault::none,
+                          outcome.aborted, chooser.kind()});
+    count_ended();
     constexpr double kEvery = 0.1;  // [s]
     if (progress_ && seconds() - told_ >= kEvery) {
       told_ = seconds();
-      progress_({static_cast<std::int64_t>(ran_.size()), options_.schedules, told_});
+      progress_({result_.schedules, options_.schedules, told_});
     }
   }
 
-  // Of the schedules up to the first finding, all of which ran. How many behind it were under way in other
-  // threads is chance.
-  void sum_up() {
-    for (const Ran& ran : ran_) {
-      if (result_.found && ran.index > result_.found->index) {
-        continue;
-      }
+  // In the order of their indices, up to the first finding: how many behind it were under way in other threads
+  // is chance.
+  void count_ended() {
+    for (auto next = ended_.find(result_.schedules);
+         next != ended_.end() && (!result_.found || next->first <= result_.found->index);
+         next = ended_.find(result_.schedules)) {
+      const Ran& ran = next->second;
       ++result_.schedules;
       result_.steps += ran.steps;
       result_.faults += ran.faulty ? 1 : 0;
       result_.aborted += ran.aborted ? 1 : 0;
       ++result_.by_ranks[ran.ranks];
       ++result_.by_strategy[static_cast<std::size_t>(ran.strategy)];
+      ended_.erase(next);
     }
   }
 
   struct Ran {
-    std::int64_t index;
     std::uint64_t steps;
     int ranks;
     bool faulty;
@@ -112,7 +113,7 @@ class Search {
   std::atomic<std::int64_t> last_;  // schedules from here on need not run
   std::mutex mutex_;
   double told_ = 0;
-  std::vector<Ran> ran_;  // in the order in which they ended
+  std::map<std::int64_t, Ran> ended_;  // before others of smaller indices
   SearchResult result_;
   std::exception_ptr error_;
 };

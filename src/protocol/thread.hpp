@@ -228,8 +228,8 @@ class Thread {
   LaunchId launch_ = -1;
   Component own_ = -1, store_reads_ = -1, store_writes_ = -1;
   Clock generic_, async_;
-  Clock
-      before_launch_;  // of a kernel that begins before the one before it ends: see read_past_caches
+  // Of a kernel that begins before the one before it ends: see read_past_caches.
+  Clock before_launch_;
   Clock fenced_gpu_, fenced_system_, pending_;
   bool has_fenced_gpu_ = false, has_fenced_system_ = false, has_pending_ = false;
   std::array<Group, kGroups> groups_;

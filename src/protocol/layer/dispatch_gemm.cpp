@@ -120,7 +120,7 @@ bool fetches_first(const Compute& c) {
   return c.meets > 0 && !c.gemm.layer.has(Bug::fetched_barrier_missing);
 }
 
-// How a role of `threads` threads comes to the GEMM and leaves it. The first thread among them sets up its barriers.
+// How a role of `threads` threads comes to the GEMM and leaves it. The block's first thread sets up its barriers.
 template <class Tiles>
 Task run_role(Thread& t, Compute c, int threads, bool is_first, Tiles tiles) {
   if (fetches_first(c)) {
@@ -156,7 +156,8 @@ Task storer(Thread& t, const Compute& c, int group) {
   });
 }
 
-// follow_prologue, by kernel 1's first thread. The prologue has ended: blocks that begin earlier wait for that.
+// follow_prologue, by kernel 1's first thread. The prologue has ended: blocks that begin earlier wait for
+// that.
 Task say_begun(Thread& t, Layer& layer, const Round& round) {
   if (layer.overlaps() && !layer.loses(Fault::lost_begun, t.rank(), round)) {
     const RankPlaces& mine = layer.places[t.rank()];

@@ -1,7 +1,7 @@
 #pragma once
 // The grouped GEMM of one block (kernels/gemm): producer, two consumers and two storers around a ring of
-// stages, and a relay where rows are gathered, with its hooks: a gate in front of a row block, a signal behind a tile. A kernel of another
-// layer uses it by filling in a GemmCall.
+// stages, and a relay where rows are gathered, with its hooks: a gate in front of a row block, a signal
+// behind a tile. A kernel of another layer uses it by filling in a GemmCall.
 
 #include "protocol/layer/layer.hpp"
 
