@@ -125,12 +125,13 @@ GroupedGemmArgs make_grouped_gemm_args(const GroupedGemmDesc& desc, const GemmVa
   const auto u64 = [](std::int64_t value) { return static_cast<cuuint64_t>(value); };
   const auto u32 = [](int value) { return static_cast<cuuint32_t>(value); };
   const std::int64_t d_cols = columns_of_d(desc, variant);
+  const cuuint64_t halves = u64(desc.rows_capacity / kConsumerRows);
   const int b_box_rows = variant.block_n / b_boxes(variant);
 
   GroupedGemmArgs args{};
   if (!variant.gathers) {
-    args.a = encode("A", desc.a, {u64(desc.k), u64(desc.rows_capacity)},
-                    {u32(variant.block_k), u32(kConsumerRows)});
+    args.a = encode("A", desc.a, {u64(desc.k), u64(kConsumerRows), halves},
+                    {u32(variant.block_k), u32(kConsumerRows), 1});
   }
   args.b = encode("B", desc.b, {u64(desc.k), u64(desc.n), u64(desc.experts)},
                   {u32(variant.block_k), u32(b_box_rows), 1});

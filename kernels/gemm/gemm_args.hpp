@@ -8,8 +8,9 @@
 // prefix sum of padded rows. The number of row blocks and the expert of each are read on the
 // device, so a captured launch stays right when the routing changes.
 //
-// With `slack`, rows 64 to 127 of a row block that has a slack of 64 or more are neither read nor
-// multiplied, and their rows of D are not written.
+// With `slack`, a half row block of 64 rows of which none holds anything is neither read nor multiplied, and its rows
+// of D are not written. Where some hold something, the padding behind them is not read, but multiplied as zeros, and
+// D is zero there; forms of mma.sync, and those that gather, multiply what is there.
 //
 // A variant that gathers reads row a_rows[i] of A for row i of D. Entries of padding rows name any row
 // of A that nobody writes meanwhile.
@@ -29,7 +30,7 @@ struct ClockStamp;
 // Travels inside the kernel's one __grid_constant__ aggregate: the copy engine reads the tensor
 // maps through the parameter's address.
 struct GroupedGemmArgs {
-  CUtensorMap a;                    // [rows_capacity, K], box 64 x 64; not of variants that gather
+  CUtensorMap a;                    // [halves, 64, K], box 64 x 64; not of variants that gather
   CUtensorMap b;                    // [experts, N, K], box 64 x block_n / b_boxes
   CUtensorMap d;                    // [rows_capacity, N or N / 2], box 64 x 64
   const std::int32_t* expert_rows;  // [experts + 1] on the device

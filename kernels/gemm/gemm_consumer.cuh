@@ -32,7 +32,7 @@ class Consumer {
     if (lane() == 0)
       tile = control_.stage_tile[cursor_.slot];
     tile.row_block = __shfl_sync(~0u, tile.row_block, 0);
-    tile.columns = __shfl_sync(~0u, tile.columns, 0);
+    tile.place = __shfl_sync(~0u, tile.place, 0);
     return tile;
   }
 
@@ -147,14 +147,16 @@ class Consumer {
   // rows that a warp writes at once then fall into different banks.
   __device__ void write_chunk(int chunk) {
     wait_free(control_.drained[group_][chunk_.slot], chunk_.parity);
-    const int row = warp() * 16 + lane() / 4;
-    unsigned char* line = smem_.chunk(group_, chunk_.slot) + row * 128 + lane() % 4 * 4;
+    const int shift = V.shifts() ? empty_rows(output_tile_.rows(), group_) : 0;
+    const int row = (warp() * 16 + lane() / 4 + kConsumerRows - shift) % kConsumerRows;
+    const int row_8 = (row + 8) % kConsumerRows;
+    unsigned char* base = smem_.chunk(group_, chunk_.slot) + lane() % 4 * 4;
 #pragma unroll
     for (int unit = 0; unit < kStagedCols / 8; ++unit) {
-      unsigned char* at = line + ((unit ^ (row % 8)) * 16);
+      unsigned char* at = base + (unit ^ (row % 8)) * 16;
       const int i = chunk * kChunkWords + unit * 2;
-      *reinterpret_cast<std::uint32_t*>(at) = output_[i];
-      *reinterpret_cast<std::uint32_t*>(at + 8 * 128) = output_[i + 1];
+      *reinterpret_cast<std::uint32_t*>(at + row * 128) = output_[i];
+      *reinterpret_cast<std::uint32_t*>(at + row_8 * 128) = output_[i + 1];
     }
     hand_over(output_tile_);
   }

@@ -56,7 +56,7 @@ class GatheringProducer : Producer<V> {
         if (k >= early_)
           this->start_weights(slot, k, job);
       }
-      start_rows(slot, k, job.halves);
+      start_rows(slot, k, job.halves());
       arrive_all(slot);
       cursor_.advance();
     }
@@ -90,7 +90,7 @@ class GatheringProducer : Producer<V> {
     __syncwarp();
 #pragma unroll
     for (int first = 0; first < kBlockRows; first += 32) {
-      if (first < job.halves * kConsumerRows)
+      if (first < job.halves() * kConsumerRows)
         at[first / kRowsAtOnce] = static_cast<std::uint32_t>(row[first]) * args_.a_row_units;
     }
     __syncwarp();

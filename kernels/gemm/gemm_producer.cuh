@@ -38,14 +38,15 @@ class Producer {
       // below releases.
       if (k == 0)
         control_.stage_tile[slot] = TileHeader::of(job);
-      const int bytes = job.halves * kHalfBytes + (early ? 0 : b_stage_bytes(V));
+      const int bytes = job.halves() * kHalfBytes + (early ? 0 : b_stage_bytes(V));
       ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared,
                                      &control_.full[slot], bytes);
-      for (int half = 0; half < job.halves; ++half) {
-        ptx::cp_async_bulk_tensor(
-            ptx::space_cluster, ptx::space_global, smem_.a_stage(slot) + half * kHalfBytes,
-            &args_.a, {k * V.block_k, job.row_block * kBlockRows + half * kConsumerRows},
-            &control_.full[slot]);
+      for (int half = 0; half < job.halves(); ++half) {
+        const int shift = V.shifts() ? empty_rows(job.rows, half) : 0;
+        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
+                                  smem_.a_stage(slot) + half * kHalfBytes, &args_.a,
+                                  {k * V.block_k, -shift, job.row_block * kConsumerGroups + half},
+                                  &control_.full[slot]);
       }
       if (!early)
         load_b(slot, k, job);

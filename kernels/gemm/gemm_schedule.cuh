@@ -38,8 +38,8 @@ class Schedule {
       expert_ = 0;  // the next range of columns begins
     expert_ = expert_of(near, expert_);
     job = order.at(tile, expert_, first_block(expert_), first_block(expert_ + 1));
-    if (args_.slack != nullptr && args_.slack[job.row_block] >= kConsumerRows)
-      job.halves = 1;
+    if (args_.slack != nullptr)
+      job.rows = kBlockRows - args_.slack[job.row_block];
     return true;
   }
 

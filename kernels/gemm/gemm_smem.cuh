@@ -18,13 +18,14 @@ namespace ptx = cuda::ptx;
 // third.
 struct TileHeader {
   std::int32_t row_block;  // kStop ends the loop
-  std::int32_t columns;    // the N tile, doubled; odd if only the first consumer has rows
+  std::int32_t place;      // N tile; in the last 8 bits, rows of the row block that hold something
 
   __device__ static TileHeader of(const TileJob& job) {
-    return {job.row_block, job.n_tile * 2 + (job.halves == 1 ? 1 : 0)};
+    return {job.row_block, job.n_tile << 8 | job.rows};
   }
-  __device__ int n_tile() const { return columns / 2; }
-  __device__ int halves() const { return columns % 2 == 1 ? 1 : 2; }
+  __device__ int n_tile() const { return place >> 8; }
+  __device__ int rows() const { return place & 0xff; }
+  __device__ int halves() const { return halves_of(rows()); }
 };
 inline constexpr std::int32_t kStop = -1;
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "gemm_variants.hpp"
+
 namespace fusescope::kernels {
 
 // One tile as the producer needs it.
@@ -11,7 +13,9 @@ struct TileJob {
   std::int32_t row_block;
   std::int32_t n_tile;
   std::int32_t expert;
-  std::int32_t halves = 2;  // 64-row halves of the row block that hold rows
+  std::int32_t rows = kBlockRows;  // of the row block that hold something
+
+  constexpr int halves() const { return halves_of(rows); }
 };
 
 // Slot order, with two exceptions. The N tiles of `block_group` row blocks of one expert are

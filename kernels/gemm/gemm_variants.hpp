@@ -44,14 +44,33 @@ struct GemmVariant {
 
   friend constexpr bool operator==(const GemmVariant&, const GemmVariant&) = default;
 
+  // Whether a half's rows that hold nothing lie before the others in a tile: the copy begins that many rows before
+  // the half, where its tensor map says there is nothing, and brings zeros. Zeros take less power than what the
+  // padding holds, and where power is the limit, that is time. (No store may begin before a tensor, so that the
+  // epilogue puts the rows back to where they belong.)
+  constexpr bool shifts() const { return mainloop == Mainloop::kWgmma && !gathers; }
+
   // Columns of D that one tile writes.
   constexpr int out_cols() const { return epilogue == Epilogue::kSiluMul ? block_n / 2 : block_n; }
 };
 
+// --- rows of a tile --------------------------------------------------------------------------------
+
+inline constexpr int kConsumerGroups = 2;  // halves of a tile; of wgmma, a warpgroup for each
+inline constexpr int kConsumerRows = 64;   // rows of a half
+
+// Halves of a row block that hold some of its first `rows` rows.
+constexpr int halves_of(int rows) {
+  return rows > kConsumerRows ? 2 : 1;
+}
+// Rows of a half that hold nothing.
+constexpr int empty_rows(int rows, int half) {
+  const int held = rows - half * kConsumerRows;
+  return held < kConsumerRows ? kConsumerRows - held : 0;
+}
+
 // --- shared memory of one variant, in the order in which it is laid out [bytes] -----------------
 
-inline constexpr int kConsumerGroups = 2;     // halves of a tile; of wgmma, a warpgroup for each
-inline constexpr int kConsumerRows = 64;      // rows of a half
 inline constexpr int kStagedCols = 64;        // columns of one staged output chunk (128 bytes)
 inline constexpr int kStagedPerConsumer = 2;  // wgmma: output chunks in flight per warpgroup
 

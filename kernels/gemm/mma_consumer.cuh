@@ -45,7 +45,7 @@ class MmaConsumer {
     if (lane() == 0)
       tile = control_.stage_tile[cursor_.slot];
     tile.row_block = __shfl_sync(~0u, tile.row_block, 0);
-    tile.columns = __shfl_sync(~0u, tile.columns, 0);
+    tile.place = __shfl_sync(~0u, tile.place, 0);
     return tile;
   }
 
