@@ -1,10 +1,9 @@
 #include "cli/sweep_folder.hpp"
 
-#include <algorithm>
 #include <filesystem>
-#include <system_error>
 
 #include "base/error.hpp"
+#include "base/json_names.hpp"
 #include "base/suggest.hpp"
 #include "cli/files.hpp"
 #include "sweep/exports.hpp"
@@ -14,15 +13,7 @@ namespace fusescope::cli {
 namespace fs = std::filesystem;
 
 std::vector<std::string> list_sweeps() {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(sweeps_folder(), error)) {
-    if (entry.path().extension() == ".json") {
-      names.push_back(entry.path().stem().string());
-    }
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return json_names(sweeps_folder());
 }
 
 std::string find_sweep(const std::string& name_or_path) {

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <limits>
 #include <string>
-#include <system_error>
 
 #include "base/error.hpp"
+#include "base/json_names.hpp"
 #include "base/json_reader.hpp"
 #include "base/suggest.hpp"
 
@@ -44,18 +44,6 @@ constexpr Field kFields[] = {
 
 bool is_path(const std::string& name_or_path) {
   return name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".json");
-}
-
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".json") {
-      names.push_back(entry.path().stem().string());
-    }
-  }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 Shape read_shape(const std::string& path) {
@@ -123,7 +111,7 @@ Shape load_shape(const std::string& name_or_path) {
     return read_shape(name_or_path);
   }
   const fs::path folder = fs::path(sweeps_folder()) / "shapes";
-  const std::vector<std::string> names = names_in(folder);
+  const std::vector<std::string> names = json_names(folder);
   if (std::find(names.begin(), names.end(), name_or_path) == names.end()) {
     const std::string nearest = nearest_name(name_or_path, names);
     throw InputError(
@@ -138,7 +126,7 @@ Shape load_shape(const std::string& name_or_path) {
 std::vector<Shape> list_shapes() {
   const fs::path folder = fs::path(sweeps_folder()) / "shapes";
   std::vector<Shape> shapes;
-  for (const std::string& name : names_in(folder)) {
+  for (const std::string& name : json_names(folder)) {
     shapes.push_back(read_shape((folder / (name + ".json")).string()));
   }
   return shapes;

@@ -1,9 +1,9 @@
 #include "engine/sim/profile.hpp"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "base/json_names.hpp"
 #include "base/json_reader.hpp"
 #include "base/suggest.hpp"
 #include "layer/shape.hpp"
@@ -152,15 +152,7 @@ Profile load_profile(const std::string& name_or_path) {
 }
 
 std::vector<std::string> list_profiles() {
-  std::vector<std::string> names;
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(profiles_folder(), none)) {
-    if (entry.path().extension() == ".json") {
-      names.push_back(entry.path().stem().string());
-    }
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return json_names(profiles_folder());
 }
 
 }  // namespace fusescope::engine::sim
