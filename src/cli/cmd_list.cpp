@@ -12,6 +12,7 @@
 #include "cli/command.hpp"
 #include "cli/files.hpp"
 #include "cli/list_devices.hpp"
+#include "cli/list_tuned.hpp"
 #include "cli/profile_facts.hpp"
 #include "cli/sweep_folder.hpp"
 #include "cli/text.hpp"
@@ -29,7 +30,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFooter =
     "\nExamples:\n"
     "  fusescope list knobs\n"
-    "  fusescope list shapes --json";
+    "  fusescope list shapes --json\n"
+    "  fusescope list tuned                configs that \"run --config tuned\" finds";
 
 Json shapes() {
   Json rows = Json::array();
@@ -135,11 +137,18 @@ Json formats() {
 
 struct Subject {
   const char* name;
-  Json (*rows)();  // null: devices, which are more than rows
+  Json (*rows)();
+  void (*print)(bool json) = nullptr;  // instead of rows, for what reads badly as such
 };
-constexpr Subject kSubjects[] = {
-    {"shapes", shapes},   {"routings", routings}, {"knobs", knob_rows}, {"sweeps", sweeps},
-    {"engines", engines}, {"profiles", profiles}, {"devices", nullptr}, {"formats", formats}};
+constexpr Subject kSubjects[] = {{"shapes", shapes},
+                                 {"routings", routings},
+                                 {"knobs", knob_rows},
+                                 {"sweeps", sweeps},
+                                 {"tuned", nullptr, list_tuned},
+                                 {"engines", engines},
+                                 {"profiles", profiles},
+                                 {"devices", nullptr, list_devices},
+                                 {"formats", formats}};
 
 std::vector<std::string> subject_names() {
   std::vector<std::string> names;
@@ -194,8 +203,8 @@ void print_rows(const Json& rows) {
 int execute(const std::string& subject_name, bool json) {
   for (const Subject& subject : kSubjects) {
     if (subject_name == subject.name) {
-      if (subject.rows == nullptr) {
-        list_devices(json);
+      if (subject.print != nullptr) {
+        subject.print(json);
         return kFine;
       }
       const Json rows = subject.rows();

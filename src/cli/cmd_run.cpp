@@ -45,7 +45,14 @@ constexpr const char* kFooter =
     "  fusescope run --engine cuda --iteration slowest --out out/slow\n"
     "  fusescope run --rungs --out out/rungs              what each cost adds to the wall\n"
     "  fusescope run --rungs --across dispatch_comm_sms=4,8,16,32 --out out/tax\n"
-    "  fusescope run --config out/quickstart/best/run.json --json";
+    "  fusescope run --config out/quickstart/best/run.json --json\n"
+    "  fusescope run --shape seed-tp2 --config tuned      what \"list tuned\" has for the problem";
+
+// What is run, and where its knobs come from when "--config tuned" looked them up.
+struct ChosenConfig {
+  Config config;
+  std::string from;
+};
 
 // What only a run on GPUs can say.
 void print_measured(const engine::RunResult& result) {
@@ -126,14 +133,21 @@ void print_recording(const Run& run) {
   }
 }
 
-void print_text(const Problem& problem, const Config& config, const Run& run) {
+void print_choice(const ChosenConfig& chosen) {
+  if (!chosen.from.empty()) {
+    std::printf("tuned     %s\n", wrapped(chosen.from, 10).c_str());
+  }
+}
+
+void print_text(const Problem& problem, const ChosenConfig& chosen, const Run& run) {
   const std::size_t samples = run.result.samples.size();
   const std::string interval =
       run.wall_us.half_width() > 0
           ? fmt::format(" +- {:.1f} us (95% of the median)", run.wall_us.half_width())
           : "";
   std::printf("problem   %s\n", describe(problem).c_str());
-  std::printf("config    %s\n", describe(config).c_str());
+  std::printf("config    %s\n", describe(chosen.config).c_str());
+  print_choice(chosen);
   std::printf("source    %s\n", run.result.source.c_str());
   const bool measured = run.result.provenance == timeline::Provenance::measured;
   const bool exact = samples == 1 && !measured;
@@ -174,13 +188,22 @@ engine::RunRequest request_of(const RunOptions& options, const Context& context,
   return request;
 }
 
+Json document_of(const engine::Engine& engine, const engine::RunRequest& request, const Run& run,
+                 const ChosenConfig& chosen) {
+  Json document = run_document(engine, request, run);
+  if (!chosen.from.empty()) {
+    document["config_from"] = chosen.from;
+  }
+  return document;
+}
+
 // A run per value, each in a folder of its own, then all side by side.
 int execute_across(const RunOptions& options, const Context& context, engine::Engine& engine,
-                   const Problem& problem, const Config& base) {
+                   const Problem& problem, const ChosenConfig& base) {
   const Across across = parse_across(options.across);
   std::vector<engine::RunRequest> requests;
   for (std::size_t i = 0; i < across.values.size(); ++i) {
-    Config config = base;
+    Config config = base.config;
     set_knob_text(config, across.knob + "=" + across.values[i], "--across");
     if (const std::string why = why_illegal(problem, config, engine.device()); !why.empty()) {
       throw InputError({"--across", across.knob + "=" + across.values[i], why,
@@ -194,7 +217,8 @@ int execute_across(const RunOptions& options, const Context& context, engine::En
   int outcome = kFine;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Run run = run_once(engine, requests[i]);
-    write_run(joined(options.out, across.folder(i)), run_document(engine, requests[i], run), run);
+    write_run(joined(options.out, across.folder(i)), document_of(engine, requests[i], run, base),
+              run);
     series.rungs.push_back(*run.rungs);
     outcome = run.timeline_violation.empty() ? outcome : kCheckFailed;
   }
@@ -204,34 +228,38 @@ int execute_across(const RunOptions& options, const Context& context, engine::En
     std::printf("%s\n", document.dump(2).c_str());
     return outcome;
   }
-  std::printf(
-      "problem   %s\n\n%s\nWritten: %s and %zu runs; `fusescope report %s` makes a page of them\n",
-      describe(problem).c_str(), analysis::series_text(series).c_str(),
-      joined(options.out, kSeriesFile).c_str(), requests.size(), options.out.c_str());
+  std::printf("problem   %s\n", describe(problem).c_str());
+  print_choice(base);
+  std::printf("\n%s\nWritten: %s and %zu runs; `fusescope report %s` makes a page of them\n",
+              analysis::series_text(series).c_str(), joined(options.out, kSeriesFile).c_str(),
+              requests.size(), options.out.c_str());
   return outcome;
 }
 
 int execute(const RunOptions& options, const Context& context) {
   const Problem problem = options.problem.problem();
   const std::unique_ptr<engine::Engine> engine = options.engine.make();
-  const Config config = options.config.config([&] {
-    return sweep::tuned_config(sweep::tuned_table_path(),
-                               sweep::tuned_key(engine->name(), engine->device(), problem))
-        .config;
+  ChosenConfig chosen;
+  chosen.config = options.config.config([&] {
+    const sweep::TunedChoice choice =
+        sweep::tuned_choice(sweep::tuned_tables(sweep::tuned_table_path()),
+                            sweep::tuned_key(engine->name(), engine->device(), problem));
+    chosen.from = choice.from;
+    return choice.entry.config;
   });
   if (!options.across.empty()) {
-    return execute_across(options, context, *engine, problem, config);
+    return execute_across(options, context, *engine, problem, chosen);
   }
-  require_legal(options.config, problem, config, engine->device());
+  require_legal(options.config, problem, chosen.config, engine->device());
 
-  const engine::RunRequest request = request_of(options, context, problem, config);
+  const engine::RunRequest request = request_of(options, context, problem, chosen.config);
   if (!options.out.empty()) {
     require_free(options.out, request, options.force);
     make_folder(options.out, "--out");
   }
 
   const Run run = run_once(*engine, request);
-  const Json document = run_document(*engine, request, run);
+  const Json document = document_of(*engine, request, run, chosen);
   if (!options.out.empty()) {
     write_run(options.out, document, run);
   }
@@ -240,7 +268,7 @@ int execute(const RunOptions& options, const Context& context) {
     std::printf("%s\n", document.dump(2).c_str());
     return outcome;
   }
-  print_text(problem, config, run);
+  print_text(problem, chosen, run);
   if (!options.out.empty()) {
     std::printf("\nWritten: %s%s%s\n", joined(options.out, kRunFile).c_str(),
                 run.result.timeline ? ", " : "",

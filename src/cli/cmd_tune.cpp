@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -49,10 +50,10 @@ struct TuneOptions {
 constexpr const char* kFooter =
     "\nThe table (tuned.json here, or $FUSESCOPE_TUNED, or --table) then holds the winner for this "
     "device,\n"
-    "shape and kind of routing; \"run --config tuned\" uses it. What SWEEP names is the space and "
-    "the\n"
-    "rules; the search is sim_guided where the sweep says nothing else: the simulator ranks, the\n"
-    "engine measures the front.\n"
+    "shape and kind of routing; \"run --config tuned\" uses it, before any that fusescope ships\n"
+    "(\"list tuned\"). What SWEEP names is the space and the rules; the search is sim_guided "
+    "where\n"
+    "the sweep says nothing else: the simulator ranks, the engine measures the front.\n"
     "\n--replay judges strategies on the folder of a sweep that measured its whole space: each "
     "seed's\n"
     "search gets stored samples and pays what they cost.\n"
@@ -107,13 +108,8 @@ std::string distance(const sweep::TunedEntry& entry) {
   if (!entry.runner_up) {
     return "No other config ran.";
   }
-  const sweep::RunnerUp& rival = *entry.runner_up;
-  const std::string interval = rival.low < rival.high
-                                   ? fmt::format(" (95% {:+.2f}% to {:+.2f}%, timed in turns)",
-                                                 rival.low * 100, rival.high * 100)
-                                   : "";
-  return fmt::format("Runner-up {:+.2f}%{}{}: {}", rival.slower * 100, interval,
-                     rival.tie ? ", a tie" : "", describe(rival.config, entry.config));
+  return fmt::format("Runner-up {}: {}", describe(*entry.runner_up),
+                     describe(entry.runner_up->config, entry.config));
 }
 
 // Opens the sweep that the options mean, in its folder.
@@ -160,7 +156,11 @@ int compare(const TuneOptions& options, const Context& context) {
 
 int tune(const TuneOptions& options, const Context& context) {
   const std::string table = options.table.empty() ? sweep::tuned_table_path() : options.table;
-  static_cast<void>(sweep::read_tuned_table(table));  // one that is none is said before measuring
+  // What would keep the winner from being written is said before measuring.
+  static_cast<void>(sweep::read_tuned_table(table));
+  if (const std::string folder = std::filesystem::path(table).parent_path(); !folder.empty()) {
+    make_folder(folder, "--table");
+  }
   SweepSession session = open_session(options, "", {}, context);
   session.run();
   std::fprintf(stderr, "%s", sweep::timing_text(session.trials(), session.outcome()).c_str());

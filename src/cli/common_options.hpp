@@ -51,7 +51,7 @@ auto from_option(const std::string& option, Make make) {
 // --gemm, of every command that runs kernels.
 void add_gemm_option(CLI::App& command, std::string& gemm);
 
-inline constexpr const char* kTunedConfig = "tuned";  // --config: the tuned table's winner
+inline constexpr const char* kTunedConfig = "tuned";  // --config: the tuned tables' winner
 
 struct ConfigOptions {
   std::vector<std::string> assignments;  // --set knob=value

@@ -26,7 +26,7 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
-// The folder of shapes/ and profiles/: $FUSESCOPE_SWEEPS_DIR if set, else the source tree's
+// The folder of sweeps, shapes/, profiles/ and tuned/: $FUSESCOPE_SWEEPS_DIR if set, else the source tree's
 // sweeps/.
 std::string sweeps_folder();
 

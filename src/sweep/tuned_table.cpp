@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_names.hpp"
 #include "sweep/knob_json.hpp"
 
 namespace fusescope::sweep {
@@ -69,16 +69,30 @@ TunedEntry entry_from(const JsonReader& reader) {
 
 }  // namespace
 
+std::string shape_numbers(const Shape& shape) {
+  return fmt::format("R={} T={} H={} E={} K={} I={}", shape.ranks, shape.tokens_per_rank,
+                     shape.hidden, shape.experts, shape.topk, shape.intermediate);
+}
+
 TunedKey tuned_key(const std::string& engine, const DeviceLimits& device, const Problem& problem) {
-  const Shape& shape = problem.shape;
-  return {engine, device.name,
-          fmt::format("R={} T={} H={} E={} K={} I={}", shape.ranks, shape.tokens_per_rank,
-                      shape.hidden, shape.experts, shape.topk, shape.intermediate),
-          form(problem.routing_spec)};
+  return {engine, device.name, shape_numbers(problem.shape), form(problem.routing_spec)};
 }
 
 std::string describe(const TunedKey& key) {
   return fmt::format("{} on {} ({}), {}", key.shape, key.device, key.engine, key.routing);
+}
+
+std::string describe(const RunnerUp& runner_up) {
+  const std::string interval = runner_up.low < runner_up.high
+                                   ? fmt::format(" (95% {:+.2f}% to {:+.2f}%, timed in turns)",
+                                                 runner_up.low * 100, runner_up.high * 100)
+                                   : "";
+  return fmt::format("{:+.2f}%{}{}", runner_up.slower * 100, interval,
+                     runner_up.tie ? ", a tie" : "");
+}
+
+std::string describe(const TunedTable& table) {
+  return (table.shipped ? "shipped table " : "own table ") + table.path;
 }
 
 std::optional<TunedEntry> tuned_entry(const std::vector<Trial>& trials, const TunedKey& key) {
@@ -146,20 +160,38 @@ Json with_entry(const std::vector<TunedEntry>& table, const TunedEntry& entry,
   return document;
 }
 
-TunedEntry tuned_config(const std::string& path, const TunedKey& key) {
-  const std::vector<TunedEntry> table = read_tuned_table(path);
-  const auto found = std::find_if(table.begin(), table.end(),
-                                  [&](const TunedEntry& entry) { return entry.key == key; });
-  if (found != table.end()) {
-    return *found;
+std::vector<TunedTable> tuned_tables(const std::string& own) {
+  std::vector<TunedTable> tables = {{own, false, read_tuned_table(own)}};
+  const std::filesystem::path folder = std::filesystem::path(sweeps_folder()) / "tuned";
+  for (const std::string& name : json_names(folder.string())) {
+    const std::string path = (folder / (name + ".json")).string();
+    tables.push_back({path, true, read_tuned_table(path)});
   }
+  return tables;
+}
+
+TunedChoice tuned_choice(const std::vector<TunedTable>& tables, const TunedKey& key) {
   std::string there;
-  for (const TunedEntry& entry : table) {
-    there += (there.empty() ? "" : "; ") + describe(entry.key);
+  for (const TunedTable& table : tables) {
+    std::string entries;
+    for (const TunedEntry& entry : table.entries) {
+      if (entry.key == key) {
+        return {entry, fmt::format("{}: {:.1f} us, {}, {}; {}", describe(table), entry.wall_us,
+                                   entry.source, entry.date,
+                                   entry.runner_up ? "runner-up " + describe(*entry.runner_up)
+                                                   : "no other config ran")};
+      }
+      entries += (entries.empty() ? "" : "; ") + describe(entry.key);
+    }
+    if (!entries.empty()) {
+      there += fmt::format("; or what the {} has: {}", describe(table), entries);
+    }
   }
-  throw InputError({path, "", "has no winner for " + describe(key),
-                    there.empty() ? "\"fusescope tune\" writes one"
-                                  : "\"fusescope tune\" first, or what the table has: " + there});
+  throw InputError({tables.front().path, "",
+                    "has no winner for " + describe(key) + ", nor has a shipped table",
+                    "an entry that \"fusescope tune\" makes with the same --shape, --routing, "
+                    "--engine and --profile" +
+                        there});
 }
 
 }  // namespace fusescope::sweep

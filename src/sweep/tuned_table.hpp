@@ -1,5 +1,5 @@
 #pragma once
-// The tuned table: the winner per (device, shape, routing class), as JSON.
+// Tuned tables: the winner per (device, shape, routing class), as JSON. The user has one; others come with the program.
 
 #include <optional>
 #include <string>
@@ -16,10 +16,11 @@ namespace fusescope::sweep {
 struct TunedKey {
   std::string engine;   // "cuda", "sim": a simulated winner is never taken for a measured one
   std::string device;   // DeviceLimits::name
-  std::string shape;    // "R=2 T=1024 H=4096 E=64 K=8 I=768"
+  std::string shape;    // shape_numbers()
   std::string routing;  // form(): "zipf:1.2"
   bool operator==(const TunedKey&) const = default;
 };
+std::string shape_numbers(const Shape& shape);  // "R=2 T=1024 H=4096 E=64 K=8 I=768"
 TunedKey tuned_key(const std::string& engine, const DeviceLimits& device, const Problem& problem);
 std::string describe(const TunedKey& key);
 
@@ -30,6 +31,8 @@ struct RunnerUp {
   double high = 0;
   bool tie = false;
 };
+std::string describe(
+    const RunnerUp& runner_up);  // "+1.20% (95% +0.70% to +1.70%, timed in turns), a tie"
 
 struct TunedEntry {
   TunedKey key;
@@ -56,7 +59,24 @@ std::vector<TunedEntry> read_tuned_table(const std::string& path);
 Json with_entry(const std::vector<TunedEntry>& table, const TunedEntry& entry,
                 std::optional<TunedEntry>& replaced);
 
-// The config for a problem on a device. Throws InputError saying which entries there are instead.
-TunedEntry tuned_config(const std::string& path, const TunedKey& key);
+struct TunedTable {
+  std::string path;
+  bool shipped = false;
+  std::vector<TunedEntry> entries;
+};
+// "own table tuned.json", "shipped table /usr/share/fusescope/sweeps/tuned/h200.json"
+std::string describe(const TunedTable& table);
+
+// The user's table at `own`, then the shipped ones: tuned/*.json of the sweeps folder, by name. Any of them may be
+// missing. Throws InputError naming file and JSON path.
+std::vector<TunedTable> tuned_tables(const std::string& own);
+
+struct TunedChoice {
+  TunedEntry entry;
+  std::string from;  // where it is, what it is worth, in words
+};
+// The entry for a problem on a device: of the first table that has one. Throws InputError saying which entries there
+// are instead, and how to make one.
+TunedChoice tuned_choice(const std::vector<TunedTable>& tables, const TunedKey& key);
 
 }  // namespace fusescope::sweep

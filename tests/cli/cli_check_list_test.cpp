@@ -1,3 +1,5 @@
+#include <set>
+
 #include "program.hpp"
 
 namespace fusescope::cli {
@@ -56,6 +58,19 @@ TEST_F(Program, TheSweepsThatComeWithItAreSound) {
     const std::string name = sweep["name"];
     const test::Said said = fusescope("sweep " + name + " --engine sim --trials 1 --out " + name);
     EXPECT_EQ(said.code, 0) << said.err;
+  }
+}
+
+// So are its tuned tables: they read, hold no two winners for one key, and are of layers that --shape finds.
+TEST_F(Program, TheTunedTablesThatComeWithItAreSound) {
+  const test::Said said = fusescope("list tuned --json");
+  ASSERT_EQ(said.code, 0) << said.err;
+  std::set<std::string> keys;
+  for (const Json& row : said.json()) {
+    EXPECT_TRUE(row["shipped"].get<bool>()) << row;
+    EXPECT_NE(row["name"], row["shape"]);
+    const Json key = {row["engine"], row["device"], row["shape"], row["routing"]};
+    EXPECT_TRUE(keys.insert(key.dump()).second) << key;
   }
 }
 

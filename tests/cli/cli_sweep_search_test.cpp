@@ -42,7 +42,8 @@ TEST_F(Search, TuneKeepsTheWinnerAndRunUsesIt) {
   ASSERT_EQ(run.code, 0) << run.err;
   EXPECT_EQ(run.json()["config"], entry["config"]);
   refused("run --shape tiny.json --routing zipf:1.2 --engine sim --config tuned --no-trace",
-          {"tuned.json: has no winner for ", "zipf:1.2", "\"fusescope tune\" first"});
+          {"tuned.json: has no winner for ", "zipf:1.2", "\"fusescope tune\" makes",
+           "what the own table tuned.json has: R=2 T=64"});
 
   const test::Said again = fusescope("tune space.json --out t2 --strategy racing --seed 9");
   ASSERT_EQ(again.code, 0) << again.err;
@@ -69,6 +70,8 @@ TEST_F(Search, ComparedConfigsAreTimedInTurns) {
 
 TEST_F(Search, ATableThatIsNoneIsRefusedBeforeAnythingRuns) {
   refused("tune space.json --out t --table space.json", {"space.json: ", "is not a tuned table"});
+  refused("tune space.json --out t --table space.json/mine.json",
+          {"--table: space.json: the folder cannot be made"});
 }
 
 TEST_F(Search, StrategiesRepeatThemselvesAndResume) {
