@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "sweep/knob_json.hpp"
 #include "sweep/results.hpp"
 #include "sweep/shuffle.hpp"
 #include "sweep/statistics.hpp"
@@ -85,6 +86,29 @@ StoredSamples::StoredSamples(const LogContents& log, const SweepConfig& config)
   if (best_us_ == std::numeric_limits<double>::infinity()) {
     throw InputError({config.file, "", "the log holds no config that ran", "a sweep that ended"});
   }
+  refuse_another_space();
+}
+
+// A log that knows none of the space's configs would answer every question with a failure.
+void StoredSamples::refuse_another_space() const {
+  const SearchSpace space(*config_, device_);
+  const std::vector<long long> indices = space.allowed_indices();
+  if (std::any_of(indices.begin(), indices.end(),
+                  [&](long long index) { return stored_.count(hash(space.at(index))) > 0; })) {
+    return;
+  }
+  std::string fault =
+      "none of its " + std::to_string(indices.size()) + " configs is in the log beside it";
+  const OrderedJson log = to_json(stored_.begin()->second.result.config);
+  const OrderedJson base = to_json(config_->base);
+  for (const auto& [knob, value] : base.items()) {
+    const bool turns = std::any_of(config_->axes.begin(), config_->axes.end(),
+                                   [&](const Axis& axis) { return axis.knob == knob; });
+    if (!turns && log.at(knob) != value) {
+      fault += "; " + knob + " is " + value.dump() + ", in the log " + log.at(knob).dump();
+    }
+  }
+  throw InputError({config_->file, "/base", fault, "the sweep that the log is of"});
 }
 
 int StoredSamples::within(double goal) const {

@@ -39,7 +39,7 @@ struct ReplayResult {
 class StoredSamples {
  public:
   // `log`: of a search of every config of `config`, which outlives this. A simulation's set-up cost is
-  // its warm-up. Throws InputError when nothing ran.
+  // its warm-up. Throws InputError when nothing ran, or nothing of what `config` spans.
   StoredSamples(const LogContents& log, const SweepConfig& config);
 
   const SweepConfig& config() const { return *config_; }
@@ -54,6 +54,8 @@ class StoredSamples {
   ReplayRun replay(Search search, std::uint64_t seed, double goal, const Predict& predict) const;
 
  private:
+  void refuse_another_space() const;
+
   struct Stored {
     Trial result;  // of latest()
     double setup_seconds = 0;

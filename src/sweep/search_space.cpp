@@ -93,6 +93,14 @@ std::vector<long long> SearchSpace::allowed_indices() const {
   return indices;
 }
 
+std::vector<long long> SearchSpace::positions(long long index) const {
+  std::vector<long long> found;
+  for (const Steps& steps : steps_) {
+    found.push_back(index / steps.stride % static_cast<long long>(steps.reachable.size()));
+  }
+  return found;
+}
+
 std::vector<long long> SearchSpace::steps_on(std::size_t axis, long long index) const {
   const Steps& steps = steps_[axis];
   const auto position = index / steps.stride % static_cast<long long>(steps.reachable.size());

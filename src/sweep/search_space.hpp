@@ -20,6 +20,9 @@ class SearchSpace {
   bool allowed(const Config& config) const;
   std::vector<long long> allowed_indices() const;  // walks the whole space
 
+  // Which value each axis has there.
+  std::vector<long long> positions(long long index) const;
+
   // The configs that differ in one axis: by one step where the axis' values are numbers (in their
   // order, whatever the file's), by any other value where they are not. Where a constraint forbids such
   // a config, in its place those that a second axis makes possible: two knobs that a constraint ties

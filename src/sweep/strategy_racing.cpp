@@ -16,14 +16,18 @@ namespace {
 constexpr std::size_t kElites = 3;
 constexpr int kIdleRaces = 3;  // races without progress before the search ends
 
-// How many configs of `space` the fields have.
-struct FieldSizes {
+// In which order configs of the space get into the fields, and how many of them make the first.
+struct Order {
+  std::vector<long long> configs;
   std::size_t first = 0;
-  std::size_t near = 0;  // of a later one, next to the elites
-  std::size_t far = 0;   // of a later one, from the order
 };
+using MakeOrder = std::function<Order()>;
 
-using MakeOrder = std::function<std::vector<long long>()>;
+// How many configs a later field has.
+struct FieldSizes {
+  std::size_t near = 0;  // next to the elites
+  std::size_t far = 0;   // from the order
+};
 
 class Racing : public Rounds {
  public:
@@ -40,10 +44,10 @@ class Racing : public Rounds {
   };
 
   std::vector<Proposal> plan(const std::vector<Trial>& told) override {
-    if (order_.empty()) {
+    if (order_.configs.empty()) {
       order_ = make_order_();
-      for (std::size_t place = 0; place < order_.size(); ++place) {
-        place_[order_[place]] = place;
+      for (std::size_t place = 0; place < order_.configs.size(); ++place) {
+        place_[order_.configs[place]] = place;
       }
     }
     for (std::size_t i = 0; i < told.size(); ++i) {
@@ -144,9 +148,9 @@ class Racing : public Rounds {
         field.push_back(index);
       }
     }
-    const std::size_t fresh = races_ == 1 ? sizes_.first : sizes_.far;
-    for (std::size_t drawn = 0; drawn < fresh && cursor_ < order_.size(); ++cursor_) {
-      const long long index = order_[cursor_];
+    const std::size_t fresh = races_ == 1 ? order_.first : sizes_.far;
+    for (std::size_t drawn = 0; drawn < fresh && cursor_ < order_.configs.size(); ++cursor_) {
+      const long long index = order_.configs[cursor_];
       if (!racers_.contains(index) && std::find(field.begin(), field.end(), index) == field.end()) {
         field.push_back(index);
         ++drawn;
@@ -159,7 +163,7 @@ class Racing : public Rounds {
   RaceRules rules_;
   FieldSizes sizes_;
   MakeOrder make_order_;
-  std::vector<long long> order_;
+  Order order_;
   std::map<long long, std::size_t> place_;
   std::size_t cursor_ = 0;  // in the order
   std::map<long long, Racer> racers_;
@@ -186,9 +190,35 @@ std::unique_ptr<Strategy> make_racing(const SearchSpace& space, const Config& ba
   if (at_base != order.end()) {
     std::rotate(order.begin(), at_base, at_base + 1);
   }
-  const FieldSizes sizes{share(order.size(), 0.05, 12), 10, 3};
-  return std::make_unique<Racing>(space, rules, sizes, [order] { return order; });
+  const std::size_t first = share(order.size(), 0.05, 12);
+  return std::make_unique<Racing>(space, rules, FieldSizes{10, 3}, [order, first] {
+    return Order{order, first};
+  });
 }
+
+namespace {
+
+// The first `best`, then for each value of each axis the first config that has it. A model may be wrong about a
+// value whatever the others are, and a search that begins where the model likes it would never see the value.
+Order with_every_value(const SearchSpace& space, const std::vector<long long>& ranked,
+                       std::size_t best) {
+  Order order;
+  std::vector<long long> rest;
+  std::set<std::pair<std::size_t, long long>> seen;  // axis, value
+  for (std::size_t place = 0; place < ranked.size(); ++place) {
+    const std::vector<long long> positions = space.positions(ranked[place]);
+    bool is_new = place < best;
+    for (std::size_t axis = 0; axis < positions.size(); ++axis) {
+      is_new = seen.emplace(axis, positions[axis]).second || is_new;
+    }
+    (is_new ? order.configs : rest).push_back(ranked[place]);
+  }
+  order.first = order.configs.size();
+  order.configs.insert(order.configs.end(), rest.begin(), rest.end());
+  return order;
+}
+
+}  // namespace
 
 std::unique_ptr<Strategy> make_sim_guided(const SearchSpace& space, const RaceRules& rules,
                                           Predict predict) {
@@ -216,10 +246,9 @@ std::unique_ptr<Strategy> make_sim_guided(const SearchSpace& space, const RaceRu
     }
     std::stable_sort(indices.begin(), indices.end(),
                      [&](long long a, long long b) { return key[a] < key[b]; });
-    return indices;
+    return with_every_value(space, indices, 8);
   };
-  const FieldSizes sizes{8, 8, 4};
-  return std::make_unique<Racing>(space, rules, sizes, order);
+  return std::make_unique<Racing>(space, rules, FieldSizes{8, 4}, order);
 }
 
 }  // namespace fusescope::sweep

@@ -200,6 +200,18 @@ TEST_F(Search, GuidedSearchAndRacingNeedATenthOfTheMeasurements) {
   const test::Said table = fusescope("tune --replay whole --seeds 3 --strategy racing");
   EXPECT_NE(table.out.find("racing"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("random"), std::string::npos) << table.out;
+
+  // A log of another space knows no answer.
+  document = Json::parse(test::read_text(folder_ / "whole/sweep.json"));
+  document["base"]["watermark_chunks"] = 2;
+  test::write_text(folder_ / "whole/sweep.json", document.dump());
+  const test::Said other = fusescope("tune --replay whole");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(
+      other.err.find("/base: none of its 594 configs is in the log beside it; watermark_chunks "
+                     "is 2, in the log 1"),
+      std::string::npos)
+      << other.err;
 }
 
 }  // namespace

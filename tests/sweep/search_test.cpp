@@ -205,6 +205,32 @@ TEST(SimGuided, MeasuresInTheOrderOfThePrediction) {
   EXPECT_TRUE(first.all_hands);
 }
 
+// The model is wrong about the best value of an axis, wherever the others are.
+TEST(SimGuided, TriesEveryValueOfEveryAxisFirst) {
+  const SweepConfig sweep = space_of(20);
+  const SearchSpace space(sweep, kDevice);
+  const auto prejudiced = [](const std::vector<Config>& configs) {
+    std::vector<double> walls = perfect(configs);
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      walls[i] += configs[i].dispatch_comm_sms == 24 ? 10'000 : 0;
+    }
+    return walls;
+  };
+  const auto strategy = make_sim_guided(space, {}, prejudiced);
+  std::set<int> dispatch;
+  std::set<int> combine;
+  while (const std::optional<Proposal> proposal = strategy->next()) {
+    dispatch.insert(proposal->config.dispatch_comm_sms);
+    combine.insert(proposal->config.combine_comm_sms);
+  }
+  const auto values = [&](std::size_t axis) { return sweep.axes.at(axis).values.size(); };
+  EXPECT_EQ(dispatch.size(), values(0));
+  EXPECT_EQ(combine.size(), values(1));
+  const Course course = follow(*make_sim_guided(space, {}, prejudiced), 100'000);
+  EXPECT_GT(course.samples_to_2_percent, 0u);
+  EXPECT_LT(course.samples_to_2_percent, 1600u * 20 / 10);
+}
+
 TEST(Racing, SpendsItsSamplesOnTheFast) {
   const SweepConfig sweep = space_of(20);
   const SearchSpace space(sweep, kDevice);
