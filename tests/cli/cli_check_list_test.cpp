@@ -68,7 +68,6 @@ TEST_F(Program, TheTunedTablesThatComeWithItAreSound) {
   std::set<std::string> keys;
   for (const Json& row : said.json()) {
     EXPECT_TRUE(row["shipped"].get<bool>()) << row;
-    EXPECT_NE(row["name"], row["shape"]);
     const Json key = {row["engine"], row["device"], row["shape"], row["routing"]};
     EXPECT_TRUE(keys.insert(key.dump()).second) << key;
   }
