@@ -68,6 +68,15 @@ def percent(value, base):
     return "" if value is None or not base else f"{100 * (value / base - 1):+.1f}%"
 
 
+def share_gpus(trial):
+    """Then its phases ran rank by rank: no prediction is of that."""
+    return "co-located" in trial["source"]
+
+
+def off_by(expected, trial):
+    return "" if share_gpus(trial) else percent(expected, trial["median_us"])
+
+
 def with_interval(trial):
     return us(trial["median_us"]) + (f" ± {trial['half_ci_us']:.1f}" if trial["half_ci_us"] else "")
 
@@ -92,6 +101,8 @@ def ranks_of(values):
 
 def agreement(sweep):
     """Of the predictions with a sweep's measurements, in a sentence."""
+    if any(share_gpus(trial) for trial in sweep.found.values()):
+        return "Ranks shared GPUs, and the predictions are of one GPU each: not to be compared.\n\n"
     pairs = [(trial["median_us"], sweep.predicted(trial)) for trial in sweep.found.values()]
     pairs = [(measured, expected) for measured, expected in pairs if expected]
     if len(pairs) < 3:
@@ -135,12 +146,12 @@ class Summary:
         for rung in sweep.rungs:
             expected = sweep.predicted(rung)
             rows.append([rung["label"], with_interval(rung), percent(rung["median_us"], base), us(expected),
-                         percent(expected, expected_base), percent(expected, rung["median_us"])])
+                         percent(expected, expected_base), off_by(expected, rung)])
         best = sweep.best()
         if best:
             expected = sweep.predicted(best)
             rows.append(["best of the search", with_interval(best), percent(best["median_us"], base), us(expected),
-                         percent(expected, expected_base), percent(expected, best["median_us"])])
+                         percent(expected, expected_base), off_by(expected, best)])
         self.text += f"## Ladder, {title}\n\n" + table(
             ["rung", self.wall, "against serial", "predicted [µs]", "against serial", "prediction off by"], rows)
         if best:
@@ -171,7 +182,7 @@ class Summary:
             return
         order = sorted(sweep.found.values(), key=lambda trial: trial["median_us"])
         rows = [[described(trial["config"], ["dispatch_comm_sms", "combine_comm_sms"]), with_interval(trial),
-                 us(sweep.predicted(trial)), percent(sweep.predicted(trial), trial["median_us"])]
+                 us(sweep.predicted(trial)), off_by(sweep.predicted(trial), trial)]
                 for trial in order[:5] + order[-1:]]
         self.text += "## SM split: the five fastest, and the slowest\n\n" + table(
             ["split", self.wall, "predicted [µs]", "prediction off by"], rows) + agreement(sweep)
@@ -181,7 +192,7 @@ class Summary:
         if not sweep.found:
             return
         rows = [[described(trial["config"], ["dispatch_comm_sms", "pull_order", "slot_order"]), with_interval(trial),
-                 us(sweep.predicted(trial)), percent(sweep.predicted(trial), trial["median_us"])]
+                 us(sweep.predicted(trial)), off_by(sweep.predicted(trial), trial)]
                 for trial in sweep.found.values()]
         title = f"links at {link} GB/s" if link else "links as they are"
         self.text += f"## Pull and slot orders, {title}\n\n" + table(
@@ -210,7 +221,7 @@ class Summary:
                 continue
             alone = alone or (best["median_us"], sweep.predicted(best))
             rows.append([ranks, with_interval(serial), us(sweep.predicted(serial)), with_interval(best),
-                         us(sweep.predicted(best)), percent(best["median_us"], alone[0]),
+                         us(sweep.predicted(best)), "" if share_gpus(best) else percent(best["median_us"], alone[0]),
                          percent(sweep.predicted(best), alone[1])])
         if rows:
             self.text += "## Ranks, at 2048 tokens in all\n\n" + table(
