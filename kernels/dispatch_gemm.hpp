@@ -6,8 +6,8 @@
 // tokens first and then compute: no SM is taxed, and only the GEMM's head hides any communication.
 //
 // In: every rank's shared tokens, the schedule tables, arrival counters seeded with slack.
-// Out: gate_up [rows, 2I], or act [rows, I] with the activation fused; per row block, its finished tiles. Padding rows are computed from
-// whatever the gathered buffer holds, or left out where half of a row block is padding, and never read.
+// Out: gate_up [rows, 2I], or act [rows, I] with the activation fused; per row block, its finished tiles. What padding
+// rows hold is the GEMM's affair (gemm/gemm_args.hpp, slack); no hit reads it.
 
 #include <cuda_runtime_api.h>
 
