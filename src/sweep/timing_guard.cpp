@@ -2,7 +2,27 @@
 
 #include <algorithm>
 
+#include "sweep/statistics.hpp"
+
 namespace fusescope::sweep {
+namespace {
+
+// A GPU at its power limit runs the same config at walls several percent apart, minute by minute and config by config:
+// one measurement of the base says little of what else is measured then. Only what stays is taken out.
+constexpr std::ptrdiff_t kEnds = 3;
+
+double drift_of(const std::vector<double>& base_us) {
+  if (std::ssize(base_us) < 2 * kEnds) {
+    return 1;
+  }
+  const std::vector<double> first(base_us.begin(), base_us.begin() + kEnds);
+  const std::vector<double> last(base_us.end() - kEnds, base_us.end());
+  const auto [least, most] = std::minmax_element(first.begin(), first.end());
+  const auto [low, high] = std::minmax_element(last.begin(), last.end());
+  return *low > *most || *high < *least ? median(last) / median(first) : 1;
+}
+
+}  // namespace
 
 void TimingGuard::judge(Trial& trial) {
   if (trial.verdict != Verdict::ok || trial.wall_us.empty()) {
@@ -29,12 +49,8 @@ void TimingGuard::learn(const Trial& trial) {
   }
   Trial yardstick = trial;
   yardstick.throttle_mhz = throttle_mhz_;
-  const MedianInterval now = median_interval(counted_walls(yardstick));
-  if (base_measurements_++ == 0) {
-    first_base_ = now;
-  }
-  const bool same = now.low <= first_base_.high && first_base_.low <= now.high;
-  drift_ = same ? 1 : now.median / first_base_.median;
+  base_us_.push_back(median(counted_walls(yardstick)));
+  drift_ = drift_of(base_us_);
 }
 
 }  // namespace fusescope::sweep

@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "sweep/statistics.hpp"
 #include "sweep/sweep_config.hpp"
 #include "sweep/trial.hpp"
 
@@ -16,20 +15,20 @@ class TimingGuard {
   explicit TimingGuard(const Measure& measure) : throttle_below_(measure.throttle_below) {}
 
   // Sets throttle_mhz (measure.throttle_below times the median clock of the trials so far, this one
-  // included), drift (the base config's latest median over its first, 1 while their 95% intervals
-  // overlap) and the medians; then learns from the trial.
+  // included), drift (of the base config: the middle of its last three medians over that of its first three,
+  // once all of the last are above, or below, all of the first; else 1) and the medians; then learns from the
+  // trial.
   void judge(Trial& trial);
   // Learns from a trial that the log had.
   void learn(const Trial& trial);
 
-  int base_measurements() const { return base_measurements_; }
+  int base_measurements() const { return static_cast<int>(base_us_.size()); }
 
  private:
   double throttle_below_;
   std::vector<double> clocks_;  // [MHz] median of each trial, sorted
   double throttle_mhz_ = 0;
-  int base_measurements_ = 0;
-  MedianInterval first_base_;
+  std::vector<double> base_us_;  // medians of the base config, in order
   double drift_ = 1;
 };
 
