@@ -101,11 +101,12 @@ void StoredSamples::refuse_another_space() const {
       "none of its " + std::to_string(indices.size()) + " configs is in the log beside it";
   const OrderedJson log = to_json(stored_.begin()->second.result.config);
   const OrderedJson base = to_json(config_->base);
-  for (const auto& [knob, value] : base.items()) {
+  for (const auto& knob : base.items()) {
     const bool turns = std::any_of(config_->axes.begin(), config_->axes.end(),
-                                   [&](const Axis& axis) { return axis.knob == knob; });
-    if (!turns && log.at(knob) != value) {
-      fault += "; " + knob + " is " + value.dump() + ", in the log " + log.at(knob).dump();
+                                   [&](const Axis& axis) { return axis.knob == knob.key(); });
+    if (!turns && log.at(knob.key()) != knob.value()) {
+      fault += "; " + knob.key() + " is " + knob.value().dump() + ", in the log " +
+               log.at(knob.key()).dump();
     }
   }
   throw InputError({config_->file, "/base", fault, "the sweep that the log is of"});
