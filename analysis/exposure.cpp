@@ -52,6 +52,10 @@ bool is_job(Kind kind) {
   return is_push(kind) || kind == Kind::claim || kind == Kind::ready_wait || kind == Kind::sum;
 }
 
+bool is_job(Step step) {
+  return step == Step::combine_wait || step == Step::combine_work || step == Step::push_drain;
+}
+
 using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 std::int64_t covered_ns(Spans spans) {
@@ -171,18 +175,25 @@ ExposedView by_waits(const Timeline& timeline, const Attribution& attribution) {
   return view;
 }
 
-// Of the path: the fused layer's own work that is no communication and that compute-only rungs lack.
-double other_own_work_us(const CriticalPath& path) {
+// Of the path: the fused layer's own work that is no communication and that lengthens it beyond compute-only
+// rungs. Jobs beside tiles do not: a rung of compute only has those tiles too, so that time is in both walls.
+double other_own_work_us(const Timeline& timeline, const CriticalPath& path) {
+  std::int64_t last_tile_end = timeline.begin_ns;
+  for (const RankTimes& rank : times_of(timeline)) {
+    last_tile_end = std::max(last_tile_end, rank.last_tile_end);
+  }
   std::int64_t ns = 0;
-  for (const Step step :
-       {Step::schedule_build, Step::push_drain, Step::combine_wait, Step::combine_work}) {
-    const auto i = static_cast<std::size_t>(step);
-    ns += path.by_step[i] - path.exposed_by_step[i];
+  for (const Segment& segment : path.segments) {
+    if (segment.step == Step::schedule_build) {
+      ns += segment.end_ns - segment.begin_ns;
+    } else if (is_job(segment.step) && !segment.exposed) {
+      ns += std::max<std::int64_t>(0, segment.end_ns - std::max(segment.begin_ns, last_tile_end));
+    }
   }
   return us(ns);
 }
 
-ExposedView by_rungs(const Attribution& attribution, const Rungs* rungs) {
+ExposedView by_rungs(const Timeline& timeline, const Attribution& attribution, const Rungs* rungs) {
   ExposedView view{"rungs", 0, 0, "bootstrap of the difference of two medians", ""};
   if (rungs == nullptr) {
     view.missing = "the rungs were not sampled: run with --rungs";
@@ -197,7 +208,7 @@ ExposedView by_rungs(const Attribution& attribution, const Rungs* rungs) {
     low = std::hypot(low, cost.us - cost.low);
     high = std::hypot(high, cost.high - cost.us);
   }
-  view.us -= other_own_work_us(attribution.path);
+  view.us -= other_own_work_us(timeline, attribution.path);
   view.error_us = (low + high) / 2;
   return view;
 }
@@ -260,7 +271,7 @@ Exposure state_exposure(const Timeline& timeline, const Attribution& attribution
   }
   exposure.wall_us = us(timeline.wall_ns());
   exposure.views = {by_path(timeline, attribution), by_waits(timeline, attribution),
-                    by_rungs(attribution, rungs)};
+                    by_rungs(timeline, attribution, rungs)};
   compare_views(exposure);
   if (rungs != nullptr) {
     const Estimate& tax = rungs->costs[static_cast<std::size_t>(RungCost::sm_tax)];

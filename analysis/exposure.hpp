@@ -5,7 +5,8 @@
 //   wait accounting  mean over ranks and SMs: gate waits and fetching in the blocks that compute, what
 //                    pushes alone take of the jobs after the last tile, and the stream's communication phases
 //   rungs            the full layer less compute only on the split's SMs, less what the path holds of the
-//                    fused layer's other own work: schedule build, waits and sums of jobs
+//                    fused layer's other own work: schedule build, and waits and sums of jobs after the last
+//                    tile of all ranks. Before it, compute only takes that time too: its tiles run
 //
 // None of them counts the SM tax: that one only the rungs see, and it is stated beside them. Tiles that are
 // slower because communication runs beside them count in the rungs alone.

@@ -7,28 +7,39 @@
 
 #include "analysis/rungs.hpp"
 #include "analysis/summary.hpp"
+#include "hand_made.hpp"
 #include "tests/timeline/tiny_layer.hpp"
 
 namespace fusescope::analysis {
 namespace {
 
+Rungs rungs_of(double split_us, double full_us) {
+  std::array<RungWalls, kRungs.size()> walls;
+  walls.fill({{split_us}});
+  walls.front() = {{split_us / 2}};
+  walls.back() = {{full_us}};
+  return make_rungs(walls, {});
+}
+
 // Rungs whose exposed communication is the path's and `more`.
-Rungs rungs_like(const Attribution& attribution, double more_us) {
-  double own_us = 0;
-  for (const Step step :
-       {Step::schedule_build, Step::push_drain, Step::combine_wait, Step::combine_work}) {
-    const auto i = static_cast<std::size_t>(step);
-    own_us +=
-        static_cast<double>(attribution.path.by_step[i] - attribution.path.exposed_by_step[i]) /
-        1e3;
+Rungs rungs_like(const timeline::Timeline& timeline, const Attribution& attribution,
+                 double more_us) {
+  std::int64_t last_tile_end = 0;
+  for (const timeline::Event& event : timeline.events) {
+    if (event.kind == timeline::Kind::epilogue) {
+      last_tile_end = std::max(last_tile_end, event.end_ns);
+    }
+  }
+  std::int64_t own_ns = attribution.path.by_step[static_cast<std::size_t>(Step::schedule_build)];
+  for (const Segment& segment : attribution.path.segments) {
+    if (!segment.exposed && segment.step != Step::launch_gap) {
+      own_ns +=
+          std::max<std::int64_t>(0, segment.end_ns - std::max(segment.begin_ns, last_tile_end));
+    }
   }
   const double full = static_cast<double>(attribution.wall_ns) / 1e3;
-  const double split = full - own_us - static_cast<double>(attribution.exposed_ns) / 1e3 - more_us;
-  std::array<RungWalls, kRungs.size()> walls;
-  walls.fill({{split}});
-  walls.front() = {{split / 2}};
-  walls.back() = {{full}};
-  return make_rungs(walls, {});
+  const double cost = static_cast<double>(own_ns + attribution.exposed_ns) / 1e3 + more_us;
+  return rungs_of(full - cost, full);
 }
 
 const ExposedView& view(const Exposure& exposure, const std::string& called) {
@@ -52,7 +63,7 @@ TEST_F(ExposureTest, WithoutRungsTwoViewsState) {
 }
 
 TEST_F(ExposureTest, RungsAgreeWithThePathTheyWereMadeFrom) {
-  const Rungs rungs = rungs_like(attribution_, 0);
+  const Rungs rungs = rungs_like(timeline_, attribution_, 0);
   const Exposure exposure = state_exposure(timeline_, attribution_, &rungs);
   EXPECT_NEAR(view(exposure, "rungs").us, view(exposure, "critical path").us, 1e-6);
   for (const std::string& warning : exposure.warnings) {
@@ -62,7 +73,7 @@ TEST_F(ExposureTest, RungsAgreeWithThePathTheyWereMadeFrom) {
 
 TEST_F(ExposureTest, DisagreementBeyondThreePercentIsSaid) {
   const double wall_us = static_cast<double>(attribution_.wall_ns) / 1e3;
-  const Rungs rungs = rungs_like(attribution_, 0.05 * wall_us);
+  const Rungs rungs = rungs_like(timeline_, attribution_, 0.05 * wall_us);
   const Exposure exposure = state_exposure(timeline_, attribution_, &rungs);
   EXPECT_FALSE(exposure.agree);
   EXPECT_GE(exposure.residual_us, 0.05 * wall_us * (1 - 1e-9));
@@ -77,7 +88,7 @@ TEST_F(ExposureTest, DisagreementBeyondThreePercentIsSaid) {
 
 TEST_F(ExposureTest, DisagreementWithinTheErrorsIsNot) {
   const double wall_us = static_cast<double>(attribution_.wall_ns) / 1e3;
-  const Rungs rungs = rungs_like(attribution_, 0.05 * wall_us);
+  const Rungs rungs = rungs_like(timeline_, attribution_, 0.05 * wall_us);
   timeline_.meta.clock_bound_ns = 0.06 * static_cast<double>(attribution_.wall_ns);
   const Exposure exposure = state_exposure(timeline_, attribution_, &rungs);
   for (const std::string& warning : exposure.warnings) {
@@ -88,7 +99,7 @@ TEST_F(ExposureTest, DisagreementWithinTheErrorsIsNot) {
 TEST_F(ExposureTest, AClippedTimelineStatesNothing) {
   timeline_.meta.dropped = 3;
   const Attribution refused = attribute(timeline_);
-  const Rungs rungs = rungs_like(attribution_, 0);
+  const Rungs rungs = rungs_like(timeline_, attribution_, 0);
   for (const Exposure& exposure : {refused.exposure, state_exposure(timeline_, refused, &rungs)}) {
     EXPECT_FALSE(exposure.agree);
     for (const ExposedView& one : exposure.views) {
@@ -96,6 +107,38 @@ TEST_F(ExposureTest, AClippedTimelineStatesNothing) {
     }
     EXPECT_NE(exposure.statement.find("No view states"), std::string::npos);
   }
+}
+
+// Two ranks whose path goes through jobs of rank 0 beside tiles, which end at 60 and 70 us; then through 10 us of
+// a sum and a push of 20 us.
+TEST(Exposure, JobsBesideTilesAreInBothRungs) {
+  using timeline::Kind;
+  using timeline::Role;
+  using timeline::Stage;
+  HandMade made(2, 2);
+  made.wiring().hit_row_block = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+  made.wiring().expert_of_row_block = {{0}, {0}};
+  const std::int64_t last_tile_end[] = {60'000, 70'000};
+  for (int rank = 0; rank < 2; ++rank) {
+    made.phase(rank, Kind::gemm_combine_push, 0, rank == 0 ? 100'000 : 70'000);
+    const auto tiles = made.track(rank, Stage::gemm_combine_push, Role::compute, 0);
+    made.event(tiles, Kind::mainloop, 0, last_tile_end[rank] - 5'000, {.row_block = 0, .index = 0});
+    made.event(tiles, Kind::epilogue, last_tile_end[rank] - 5'000, last_tile_end[rank],
+               {.row_block = 0, .index = 0});
+  }
+  const auto jobs = made.track(0, Stage::gemm_combine_push, Role::communication, 1);
+  made.event(jobs, Kind::sum, 0, 20'000, {.token = 0, .index = 0});
+  made.event(jobs, Kind::push, 20'000, 50'000, {.token = 0, .index = 0, .peer = 1});
+  made.event(jobs, Kind::sum, 50'000, 80'000, {.token = 1, .index = 1});
+  made.event(jobs, Kind::push, 80'000, 100'000, {.token = 1, .index = 1, .peer = 1});
+  const timeline::Timeline timeline = made.build();
+  const Attribution attribution = attribute(timeline);
+  ASSERT_EQ(attribution.refusal, "");
+  ASSERT_EQ(attribution.path.by_step[static_cast<std::size_t>(Step::combine_work)], 60'000);
+  const Rungs rungs = rungs_of(70, 100);
+  const Exposure exposure = state_exposure(timeline, attribution, &rungs);
+  EXPECT_DOUBLE_EQ(view(exposure, "critical path").us, 20);
+  EXPECT_DOUBLE_EQ(view(exposure, "rungs").us, 20);
 }
 
 TEST(Exposure, AnEmptyTimelineStatesNothing) {

@@ -13,14 +13,19 @@ namespace {
 
 constexpr const char* kProfile = "rtx-pro-5000-pcie5";
 
-timeline::Timeline run(engine::Engine& engine, const Problem& problem, const Config& config) {
+engine::RunRequest request_of(const Problem& problem, const Config& config) {
   engine::RunRequest request;
   request.problem = &problem;
   request.config = config;
   request.warmup = 0;
   request.min_samples = 1;
-  request.timeline = true;
   request.command = "test";
+  return request;
+}
+
+timeline::Timeline run(engine::Engine& engine, const Problem& problem, const Config& config) {
+  engine::RunRequest request = request_of(problem, config);
+  request.timeline = true;
   engine::RunResult result = engine.run(request);
   if (!result.timeline) {
     throw std::logic_error("the simulator recorded no timeline");
@@ -42,6 +47,18 @@ timeline::Timeline simulated_in_cache(const Problem& problem, const Config& conf
     return engine::sim::SimEngine(profile);
   }();
   return run(engine, problem, config);
+}
+
+Rungs simulated_rungs(const Problem& problem, const Config& config) {
+  static const std::unique_ptr<engine::Engine> engine = engine::sim::make_sim_engine(kProfile);
+  engine::RunRequest request = request_of(problem, config);
+  request.rung_rounds = 1;
+  const engine::RunResult result = engine->run(request);
+  std::array<RungWalls, kRungs.size()> walls;
+  for (std::size_t i = 0; i < walls.size(); ++i) {
+    walls[i] = result.rungs.at(i).wall_us;
+  }
+  return make_rungs(walls, {});
 }
 
 Problem seed_problem(const std::string& routing) {

@@ -1,6 +1,7 @@
 #pragma once
 // Timelines from the simulator, for tests.
 
+#include "analysis/rungs.hpp"
 #include "layer/config.hpp"
 #include "layer/problem.hpp"
 #include "timeline/timeline.hpp"
@@ -12,6 +13,9 @@ timeline::Timeline simulated(const Problem& problem, const Config& config);
 
 // The same with an L2 that holds the whole layer: a tile takes as long whatever ran before it.
 timeline::Timeline simulated_in_cache(const Problem& problem, const Config& config);
+
+// The walls of its rungs.
+Rungs simulated_rungs(const Problem& problem, const Config& config);
 
 // The seed's layer on four ranks.
 Problem seed_problem(const std::string& routing);
