@@ -54,9 +54,13 @@ void rank(const ReportInput& input, Findings& findings) {
       break;
     }
   }
-  std::stable_sort(
-      findings.ranked.begin(), findings.ranked.end(),
-      [](const ReportTrial* a, const ReportTrial* b) { return a->median_us < b->median_us; });
+  std::stable_sort(findings.ranked.begin(), findings.ranked.end(),
+                   [](const ReportTrial* a, const ReportTrial* b) {
+                     return std::pair(!a->turns, a->wall_us()) < std::pair(!b->turns, b->wall_us());
+                   });
+  findings.finalists = static_cast<std::size_t>(
+      std::count_if(findings.ranked.begin(), findings.ranked.end(),
+                    [](const ReportTrial* trial) { return trial->turns.has_value(); }));
   for (const ReportTrial& trial : input.trials) {
     if (!trial.ok()) {
       findings.failed.push_back(&trial);
@@ -66,32 +70,55 @@ void rank(const ReportInput& input, Findings& findings) {
   }
 }
 
+// By how much the medians of two trials may differ and still tie.
+double tolerance(const ReportInput& input, const ReportTrial& best, const ReportTrial& trial) {
+  return input.provenance == timeline::Provenance::simulated ? kModelResolution * best.median_us
+                                                             : best.half_ci_us + trial.half_ci_us;
+}
+
 void find_ties(const ReportInput& input, Findings& findings) {
   const bool simulated = input.provenance == timeline::Provenance::simulated;
-  findings.tie_rule = simulated
-                          ? fmt::format("within {} of the best, closer than any model is exact",
-                                        percent(kModelResolution))
-                          : "the 95% intervals of the medians overlap";
+  findings.tie_rule =
+      simulated ? fmt::format("within {} of the best, closer than any model is exact",
+                              percent(kModelResolution))
+      : findings.finalists > 0
+          ? "of finalists, the 95% bootstrap interval of the ratio to the best holds "
+            "1; of others, the 95% intervals of the search's medians overlap"
+          : "the 95% intervals of the medians overlap";
   const ReportTrial* best = findings.best();
   for (const ReportTrial* trial : findings.ranked) {
-    const double tolerance =
-        simulated ? kModelResolution * best->median_us : best->half_ci_us + trial->half_ci_us;
-    if (trial->median_us - best->median_us > tolerance) {
-      break;
-    }
-    ++findings.tied;
+    const bool tie = trial == best || (trial->turns ? trial->turns->ties
+                                                    : trial->median_us - best->median_us <=
+                                                          tolerance(input, *best, *trial));
+    findings.ties.push_back(tie);
+    findings.tied += tie ? 1 : 0;
   }
+}
+
+void look_at_rungs(const ReportInput& input, Findings& findings) {
+  const ReportTrial* best = findings.best();
+  if (best == nullptr) {
+    return;
+  }
+  std::vector<const ReportTrial*> others;
   for (const ReportTrial& trial : input.trials) {
-    if (best == nullptr || best->label.empty() == trial.label.empty() || trial.serial ||
-        !trial.ok() || !comparable(trial)) {
+    if (trial.label.empty() || trial.serial || !trial.ok() || !comparable(trial)) {
       continue;
     }
-    const double tolerance =
-        simulated ? kModelResolution * best->median_us : best->half_ci_us + trial.half_ci_us;
-    const double least = findings.faster_rung == nullptr ? best->median_us - tolerance
-                                                         : findings.faster_rung->median_us;
-    if (trial.median_us < least) {
-      findings.faster_rung = &trial;
+    if (trial.config == best->config) {
+      findings.best_rung = &trial;
+    } else if (std::none_of(findings.ranked.begin(), findings.ranked.end(),
+                            [&](const ReportTrial* one) { return one->config == trial.config; })) {
+      others.push_back(&trial);
+    }
+  }
+  const ReportTrial& held = findings.best_rung != nullptr ? *findings.best_rung : *best;
+  for (const ReportTrial* rung : others) {
+    const double least = findings.faster_rung == nullptr
+                             ? held.wall_us() - tolerance(input, held, *rung)
+                             : findings.faster_rung->median_us;
+    if (rung->median_us < least) {
+      findings.faster_rung = rung;
     }
   }
 }
@@ -119,6 +146,15 @@ double explained_by(const std::vector<const ReportTrial*>& trials, const std::st
 }
 
 }  // namespace
+
+double Findings::to_best(const ReportTrial& trial) const {
+  return trial.wall_us(*best()) / best()->wall_us(trial);
+}
+
+double Findings::to_serial() const {
+  const bool in_ladder = best_rung != nullptr && !serial->label.empty();
+  return (in_ladder ? best_rung->median_us : best()->wall_us()) / serial->median_us;
+}
 
 bool is_single_run(const ReportInput& input) {
   return input.axes.empty() && input.trials.size() == 1 && input.trials.front().label.empty();
@@ -158,6 +194,7 @@ Findings find(const ReportInput& input) {
   findings.word = std::string(timeline::name(input.provenance));
   rank(input, findings);
   find_ties(input, findings);
+  look_at_rungs(input, findings);
   const std::vector<const ReportTrial*> trials = swept(input);
   for (const std::string& axis : input.axes) {
     AxisInfluence influence{axis, 0, values_of(trials, axis)};

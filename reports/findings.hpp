@@ -19,14 +19,18 @@ struct AxisInfluence {
 struct Findings {
   std::string word;  // "simulated" or "measured": goes with every number
   const ReportTrial* serial = nullptr;
-  // Fused configs of the search that ran, fastest first, each config once; the ladder's where nothing
-  // was searched.
+  // Fused configs of the search that ran, each config once: finalists by their turns, then the others,
+  // fastest first; the ladder's where nothing was searched.
   std::vector<const ReportTrial*> ranked;
-  // The ladder's fastest rung where it beats the search's best by more than a tie, else null: the
-  // search's space then misses the best known config.
+  std::size_t finalists = 0;  // of them
+  // The ladder's rung of the best config, else null: timed beside the serial layer.
+  const ReportTrial* best_rung = nullptr;
+  // The ladder's fastest rung of a config that the search did not run, where it beats the search's best by
+  // more than a tie, else null: the search's space then misses the best known config.
   const ReportTrial* faster_rung = nullptr;
   std::vector<const ReportTrial*> failed;  // in the sweep's order
-  std::size_t tied = 0;                    // leading configs that noise cannot tell from the best
+  std::vector<bool> ties;                  // of `ranked`: noise cannot tell it from the best
+  std::size_t tied = 0;                    // how many, the best included
   std::string tie_rule;                    // what counts as a tie, in words
   std::vector<AxisInfluence> axes;         // most influential first; axes of one value are left out
   std::string headline;
@@ -34,6 +38,10 @@ struct Findings {
   std::vector<std::string> next;     // what to try
 
   const ReportTrial* best() const { return ranked.empty() ? nullptr : ranked.front(); }
+  // Ratios of walls that were measured on the same terms: in turns, by the search, in the ladder. Both want
+  // a best; the latter, of the best config to the serial layer, wants that too.
+  double to_best(const ReportTrial& trial) const;
+  double to_serial() const;
 };
 
 // Whether the input is one run's, not a sweep's: then there is nothing to rank.

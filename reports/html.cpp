@@ -109,11 +109,10 @@ std::string tiles(const ReportInput& input, const Findings& findings) {
   std::string out = "<dl class=\"tiles\">\n";
   if (const ReportTrial* best = findings.best()) {
     out += tile(
-        "Best config", us(best->median_us), "µs",
+        "Best config", us(best->wall_us()), "µs",
         findings.word + (findings.tied > 1 ? fmt::format(", {} configs tie", findings.tied) : ""));
     if (findings.serial != nullptr) {
-      out += tile("Against the serial layer",
-                  signed_percent(best->median_us / findings.serial->median_us - 1), "wall",
+      out += tile("Against the serial layer", signed_percent(findings.to_serial() - 1), "wall",
                   fmt::format("serial: {} µs, {}", us(findings.serial->median_us), findings.word));
     }
   }
@@ -223,7 +222,7 @@ void add_sweep(Page& page, const ReportInput& input, const Findings& findings) {
   }
   if (const auto map = heatmap(input, findings)) {
     page.add("sweep", "Sweep",
-             paragraph(prose::heatmap(*map), "lead") + "<div id=\"heatmap\">" +
+             paragraph(prose::heatmap(*map, findings), "lead") + "<div id=\"heatmap\">" +
                  to_html(heatmap_table(*map)) + "</div>\n");
   }
   if (const Table effects = knob_effect_table(input, findings); !effects.empty()) {
@@ -231,8 +230,7 @@ void add_sweep(Page& page, const ReportInput& input, const Findings& findings) {
   }
   if (!findings.ranked.empty()) {
     page.add("configs", "Configs",
-             paragraph("A tie: " + findings.tie_rule + ".", "lead") +
-                 to_html(top_table(input, findings)));
+             paragraph(prose::configs(findings), "lead") + to_html(top_table(input, findings)));
   }
   if (!findings.failed.empty()) {
     page.add("failures", "Failures", to_html(failed_table(findings)), false);

@@ -47,8 +47,8 @@ KnobEffect effect(const ByOthers& groups, const ReportTrial& best, const std::st
   const auto group = groups.find(others(best, knob));
   if (group != groups.end() && group->second.contains(to)) {
     const ReportTrial& other = *group->second.at(to);
-    effect.at_best_us = other.median_us - best.median_us;
-    effect.half_ci_us = std::hypot(other.half_ci_us, best.half_ci_us);
+    effect.at_best_us = other.wall_us(best) - best.wall_us(other);
+    effect.half_ci_us = std::hypot(other.wall_half_us(best), best.wall_half_us(other));
   }
   effect.pairs = differences.size();
   effect.median_us = differences.empty() ? 0 : median(std::move(differences));

@@ -97,7 +97,7 @@ void write_sweep(Document& out, const ReportInput& input, const Findings& findin
   }
   if (const auto map = heatmap(input, findings)) {
     out.heading("Sweep");
-    out.paragraph(prose::heatmap(*map));
+    out.paragraph(prose::heatmap(*map, findings));
     out.table(heatmap_table(*map));
   }
   if (const Table effects = knob_effect_table(input, findings); !effects.empty()) {
@@ -107,7 +107,7 @@ void write_sweep(Document& out, const ReportInput& input, const Findings& findin
   }
   if (!findings.ranked.empty()) {
     out.heading("Configs");
-    out.paragraph("A tie: " + findings.tie_rule + ".");
+    out.paragraph(prose::configs(findings));
     out.table(top_table(input, findings));
   }
   if (!findings.failed.empty()) {

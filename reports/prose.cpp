@@ -67,12 +67,24 @@ std::string ribbon(const ReportInput& input) {
   return (simulated(input) ? "Simulated. " : "Measured. ") + explanation(input);
 }
 
-std::string heatmap(const Heatmap& map) {
+std::string heatmap(const Heatmap& map, const Findings& findings) {
   return fmt::format(
-      "Each cell is the best that any setting of the other knobs reaches. {} and {} explain most "
+      "Each cell is the best that any setting of the other knobs reaches{}. {} and {} explain most "
       "of the variance of "
       "the walls.",
-      map.x, map.y);
+      findings.finalists > 0 ? ", by the search's samples" : "", map.x, map.y);
+}
+
+std::string configs(const Findings& findings) {
+  std::string text = "A tie: " + findings.tie_rule + ".";
+  if (findings.finalists > 0) {
+    text += fmt::format(
+        " The first {} are finalists: their walls are of the turns in which they were timed again, "
+        "after the search. The others' are the search's, and are held against what the search "
+        "measured of the best; the machine may have drifted in between.",
+        findings.finalists);
+  }
+  return text;
 }
 
 }  // namespace fusescope::reports::prose

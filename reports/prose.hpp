@@ -69,6 +69,7 @@ std::string footer(const ReportInput& input);
 // What the numbers are, in words; HTML with everything escaped, and plain.
 std::string ribbon_html(const ReportInput& input);
 std::string ribbon(const ReportInput& input);
-std::string heatmap(const Heatmap& map);
+std::string heatmap(const Heatmap& map, const Findings& findings);
+std::string configs(const Findings& findings);
 
 }  // namespace fusescope::reports::prose

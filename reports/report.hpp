@@ -29,12 +29,27 @@ struct ReportTrial {
   std::string verdict = "ok";                // name(sweep::Verdict)
   std::string reason;                        // why, when not ok
   bool serial = false;
-  double median_us = 0;
+  double median_us = 0;                    // by the search's samples
   double half_ci_us = 0;                   // 95%, of the median; 0 for a simulation
   std::map<std::string, double> steps_us;  // critical path by name(analysis::Step)
   double timeline_wall_us = 0;             // the wall that steps_us partitions
   double exposed_us = 0;                   // exposed communication by critical path
+  // Of a finalist: timed again in turns with the others. These decide which config is the best.
+  struct Turns {
+    double median_us = 0;
+    double half_ci_us = 0;
+    bool ties = false;  // with the best of them, by the sweep's comparison of the rounds
+  };
+  std::optional<Turns> turns;
+
   bool ok() const { return verdict == "ok"; }
+  double wall_us() const { return turns ? turns->median_us : median_us; }
+  double wall_half_us() const { return turns ? turns->half_ci_us : half_ci_us; }
+  // Beside another trial: by the turns if both have them, else by the search, which came earlier.
+  double wall_us(const ReportTrial& beside) const { return beside.turns ? wall_us() : median_us; }
+  double wall_half_us(const ReportTrial& beside) const {
+    return beside.turns ? wall_half_us() : half_ci_us;
+  }
 };
 
 // A figure that others published for the same layer, beside ours.

@@ -113,26 +113,26 @@ Table top_table(const ReportInput& input, const Findings& findings) {
   }
   table.columns.push_back({"exposed [µs]", true});
   table.shown = kTopShown;
-  const double best = findings.ranked.empty() ? 0 : findings.best()->median_us;
   for (std::size_t i = 0; i < findings.ranked.size(); ++i) {
     const ReportTrial& trial = *findings.ranked[i];
-    const bool tie = i < findings.tied && findings.tied > 1;
+    const bool leads = findings.ties[i];
+    const bool tie = leads && findings.tied > 1;
     std::vector<Cell> row = {tie ? fmt::format("{} (tie)", i + 1) : fmt::format("{}", i + 1),
                              trial.label.empty() ? fmt::format("#{}", trial.id)
                                                  : fmt::format("#{} {}", trial.id, trial.label)};
-    row.front().strong = i < findings.tied;
+    row.front().strong = leads;
     for (const std::string& axis : input.axes) {
       const auto found = trial.knobs.find(axis);
       row.push_back(found == trial.knobs.end() ? "" : found->second);
     }
-    row.push_back(us(trial.median_us));
-    row.back().strong = i < findings.tied;
+    row.push_back(us(trial.wall_us()));
+    row.back().strong = leads;
     if (intervals) {
-      row.push_back(us(trial.half_ci_us));
+      row.push_back(us(trial.wall_half_us()));
     }
-    row.push_back(i == 0 ? "best" : signed_percent(trial.median_us / best - 1));
+    row.push_back(i == 0 ? "best" : signed_percent(findings.to_best(trial) - 1));
     if (findings.serial != nullptr) {
-      row.push_back(signed_percent(trial.median_us / findings.serial->median_us - 1));
+      row.push_back(signed_percent(findings.to_serial() * findings.to_best(trial) - 1));
     }
     row.push_back(us(trial.exposed_us));
     table.rows.push_back(std::move(row));

@@ -103,31 +103,41 @@ void say_best(const ReportInput& input, Findings& findings) {
         input.trials.empty() ? "No config was run" : "No fused config ran to its end";
     return;
   }
+  const std::string finalists = findings.finalists > 0
+                                    ? fmt::format("{} finalists timed in turns, of ",
+                                                  count(static_cast<long long>(findings.finalists)))
+                                    : "";
   std::string sentence =
-      fmt::format("The best config, the fastest of {} fused {} that {}, takes {} µs ({}): {}.",
-                  count(static_cast<long long>(findings.ranked.size())),
+      fmt::format("The best config, the fastest of {}{} fused {} that {}, takes {} µs ({}): {}.",
+                  finalists, count(static_cast<long long>(findings.ranked.size())),
                   findings.ranked.size() == 1 ? "config" : "configs",
-                  best->label.empty() ? "the search ran" : "the ladder ran", us(best->median_us),
+                  best->label.empty() ? "the search ran" : "the ladder ran", us(best->wall_us()),
                   input.source.empty() ? findings.word : input.source, best->config);
   if (findings.serial != nullptr) {
-    const double ratio = best->median_us / findings.serial->median_us;
+    const double ratio = findings.to_serial();
     findings.headline = fmt::format("The best config takes {} than the serial layer ({})",
                                     less_or_more_time(ratio), findings.word);
-    sentence +=
-        fmt::format(" The serial layer takes {} µs on the same terms, so that is {}x its speed.",
-                    us(findings.serial->median_us), number(1 / ratio));
+    const bool apart =
+        findings.best_rung != nullptr && findings.best_rung->median_us != best->wall_us();
+    sentence += fmt::format(" The serial layer takes {} µs {}, so that is {}x its speed.",
+                            us(findings.serial->median_us),
+                            apart ? fmt::format("in the ladder, and this config there {} µs",
+                                                us(findings.best_rung->median_us))
+                                  : "on the same terms",
+                            number(1 / ratio));
   } else {
     findings.headline =
-        fmt::format("The best config takes {} µs ({})", us(best->median_us), findings.word);
+        fmt::format("The best config takes {} µs ({})", us(best->wall_us()), findings.word);
     sentence += " The serial layer was not run, so there is no baseline.";
   }
   findings.verdict.push_back(sentence);
   if (findings.faster_rung != nullptr) {
     const ReportTrial& rung = *findings.faster_rung;
+    const ReportTrial& held = findings.best_rung != nullptr ? *findings.best_rung : *best;
     findings.verdict.push_back(fmt::format(
         "The search missed a faster config: the ladder's rung \"{}\" takes {} µs, {} than the best "
         "that was searched: {}.",
-        rung.label, us(rung.median_us), less_or_more_time(rung.median_us / best->median_us),
+        rung.label, us(rung.median_us), less_or_more_time(rung.median_us / held.wall_us()),
         rung.config));
   }
   if (findings.tied > 1) {

@@ -19,7 +19,7 @@
 namespace fusescope::cli {
 namespace {
 
-reports::ReportTrial report_trial(const sweep::Trial& trial) {
+reports::ReportTrial report_trial(const sweep::Trial& trial, bool ties_with_best = false) {
   reports::ReportTrial row;
   row.id = trial.id;
   row.label = trial.label;
@@ -32,10 +32,31 @@ reports::ReportTrial report_trial(const sweep::Trial& trial) {
   row.serial = trial.config.form == LayerForm::serial;
   row.median_us = trial.median_us;
   row.half_ci_us = trial.half_ci_us;
+  if (trial.kind == sweep::TrialKind::finalist) {
+    row.turns = {trial.median_us, trial.half_ci_us, ties_with_best};
+    row.median_us = trial.searched_us;
+    row.half_ci_us = trial.searched_half_ci_us;
+  }
   row.steps_us = trial.steps_us;
   row.timeline_wall_us = trial.timeline_wall_us;
   row.exposed_us = trial.exposed_us;
   return row;
+}
+
+bool ties_with_best(const std::vector<sweep::Ranked>& ranking, const sweep::Trial& trial) {
+  return std::any_of(ranking.begin(), ranking.end(), [&](const sweep::Ranked& each) {
+    return each.ties_with_best && each.trial.config == trial.config;
+  });
+}
+
+std::string why_best(const std::vector<sweep::Ranked>& ranking) {
+  const auto finalists = std::count_if(
+      ranking.begin(), ranking.end(),
+      [](const sweep::Ranked& each) { return each.trial.kind == sweep::TrialKind::finalist; });
+  return fmt::format(
+      "the fastest median of {}the {} configs that ran (trial {})",
+      finalists > 0 ? fmt::format("the {} finalists timed in turns, of ", finalists) : "",
+      ranking.size(), ranking.front().trial.id);
 }
 
 analysis::Ladder ladder_of(const std::vector<sweep::Trial>& trials) {
@@ -119,6 +140,7 @@ reports::ReportInput sweep_report_input(const std::string& folder) {
   const SweepRecord record = read_sweep_folder(folder);
   const sweep::LogHeader& header = record.log.header;
   const std::vector<sweep::Trial> trials = sweep::latest(record.log.trials);
+  const std::vector<sweep::Ranked> ranking = sweep::rank(trials);
   const std::optional<sweep::Trial> best = sweep::best_trial(trials);
 
   reports::ReportInput input;
@@ -136,17 +158,15 @@ reports::ReportInput sweep_report_input(const std::string& folder) {
     input.axes.push_back(axis.knob);
   }
   for (const sweep::Trial& trial : trials) {
-    input.trials.push_back(report_trial(trial));
+    input.trials.push_back(report_trial(trial, ties_with_best(ranking, trial)));
     if (input.source.empty()) {
       input.source = trial.source;
     }
   }
   input.ladder = ladder_of(trials);
   if (best) {
-    const std::size_t ran = sweep::rank(trials).size();
-    add_chosen(
-        input, joined(joined(folder, kBestFolder), kTimelineFile), "the best config",
-        fmt::format("the fastest median of the {} configs that ran (trial {})", ran, best->id));
+    add_chosen(input, joined(joined(folder, kBestFolder), kTimelineFile), "the best config",
+               why_best(ranking));
   }
   if (header.engine == "sim") {
     add_profile(input, record.config, header, best);

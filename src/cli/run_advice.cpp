@@ -195,8 +195,10 @@ analysis::Advice advise_run(const AdviceRequest& request, const timeline::Timeli
     if (trial == nullptr) {
       return std::nullopt;
     }
-    return analysis::Effect{trial->median_us - own->median_us,
-                            std::hypot(trial->half_ci_us, own->half_ci_us)};
+    const sweep::Wall there = sweep::wall_beside(*trial, *own);
+    const sweep::Wall here = sweep::wall_beside(*own, *trial);
+    return analysis::Effect{there.median_us - here.median_us,
+                            std::hypot(there.half_ci_us, here.half_ci_us)};
   };
   const analysis::AskEffect simulated = simulated_effects(request, meta, config, asked);
   analysis::Advice advice = analysis::advise(analysis::candidates(timeline, attribution, config),

@@ -63,6 +63,8 @@ Trial pooled(const std::vector<const Trial*>& visits, const Trial& first) {
     set_medians(result);
     result.raw_median_us = median(std::move(raw));
   }
+  result.searched_us = result.median_us;
+  result.searched_half_ci_us = result.half_ci_us;
   return result;
 }
 
@@ -72,6 +74,11 @@ Trial result_of(const Group& group) {
   std::copy_if(group.finals.begin(), group.finals.end(), std::back_inserter(finals),
                [](const Trial* trial) { return trial->verdict == Verdict::ok; });
   Trial result = pooled(finals.empty() ? group.searched : finals, first);
+  if (!finals.empty() && !group.searched.empty()) {
+    const Trial searched = pooled(group.searched, first);
+    result.searched_us = searched.median_us;
+    result.searched_half_ci_us = searched.half_ci_us;
+  }
   for (const Trial* trial : group.searched) {
     if (result.timeline_wall_us == 0 && trial->timeline_wall_us > 0) {
       result.steps_us = trial->steps_us;
@@ -82,14 +89,20 @@ Trial result_of(const Group& group) {
   return result;
 }
 
+bool in_turns(const Trial& a, const Trial& b) {
+  return a.kind == TrialKind::finalist && b.kind == TrialKind::finalist;
+}
+
 bool is_tie(const Trial& a, const Trial& best) {
-  if (a.kind == TrialKind::finalist && best.kind == TrialKind::finalist) {
+  if (in_turns(a, best)) {
     return compare_rounds(rounds_of(best), rounds_of(a)).tie();
   }
-  if (a.half_ci_us == 0 && best.half_ci_us == 0) {
-    return a.median_us <= best.median_us * (1 + kModelNoise);
+  const Wall one = wall_beside(a, best);
+  const Wall first = wall_beside(best, a);
+  if (one.half_ci_us == 0 && first.half_ci_us == 0) {
+    return one.median_us <= first.median_us * (1 + kModelNoise);
   }
-  return a.median_us - a.half_ci_us <= best.median_us + best.half_ci_us;
+  return one.median_us - one.half_ci_us <= first.median_us + first.half_ci_us;
 }
 
 double median_of_drawn(const RoundSamples& rounds, const std::vector<std::size_t>& drawn) {
@@ -148,6 +161,15 @@ std::optional<Trial> best_trial(const std::vector<Trial>& trials) {
     }
   }
   return best;
+}
+
+Wall wall_beside(const Trial& result, const Trial& other) {
+  return in_turns(result, other) ? Wall{result.median_us, result.half_ci_us}
+                                 : Wall{result.searched_us, result.searched_half_ci_us};
+}
+
+double slower_than(const Trial& a, const Trial& best) {
+  return wall_beside(a, best).median_us / wall_beside(best, a).median_us - 1;
 }
 
 std::vector<Ranked> rank(const std::vector<Trial>& trials) {

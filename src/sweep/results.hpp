@@ -32,8 +32,18 @@ struct Ranked {
   bool ties_with_best = false;
 };
 // The search's results, fastest first. Finalists tie with the best of them by compare_rounds(); others
-// where the 95% intervals of the medians overlap, or without intervals by kModelNoise.
+// where the 95% intervals of the medians overlap, or without intervals by kModelNoise. The others' medians
+// are held against what the search measured of the best: its turns came later, and the machine drifts.
 std::vector<Ranked> rank(const std::vector<Trial>& trials);
+
+// A result's wall on the terms that rank() compares it with another on.
+struct Wall {
+  double median_us = 0;
+  double half_ci_us = 0;
+};
+Wall wall_beside(const Trial& result, const Trial& other);
+// On these terms; 0.01 = 1% slower.
+double slower_than(const Trial& a, const Trial& best);
 
 // Two configs timed in the same rounds: samples by round, normalised [us]. The rounds are drawn anew
 // with replacement (a bootstrap that keeps the samples of a round together, because what disturbs a

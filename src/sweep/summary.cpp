@@ -41,7 +41,6 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
   std::string text = fmt::format("{:>5}  {:>16}  {:>9}  {:>12}  {}\n", "place", "wall [us]",
                                  "vs best", "exposed [us]", "config");
   const Trial& first = ranking.front().trial;
-  const double best = first.median_us;
   std::size_t ties = 0;
   for (const Ranked& each : ranking) {
     ties += each.ties_with_best ? 1 : 0;
@@ -51,7 +50,7 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
     const bool tie = ranking[i].ties_with_best && ties > 1;
     text += fmt::format("{:>5}  {:>16}  {:>9}  {:>12}  {}\n",
                         tie ? std::string("tie") : fmt::format("{}", i + 1), shown_wall(trial),
-                        fmt::format("{:+.2f}%", (trial.median_us / best - 1) * 100),
+                        fmt::format("{:+.2f}%", slower_than(trial, first) * 100),
                         trial.timeline_wall_us > 0 ? fmt::format("{:.1f}", trial.exposed_us) : "-",
                         shown_config(trial.config, options));
   }
@@ -62,7 +61,7 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
     const char* const why =
         first.kind == TrialKind::finalist
             ? "of finalists, the 95% bootstrap interval of the ratio to the best, timed in turns, "
-              "holds 1; of others, the 95% intervals of the medians overlap"
+              "holds 1; of others, the 95% intervals of the search's medians overlap"
         : first.half_ci_us > 0 ? "the 95% intervals of their medians overlap"
                                : "their simulated times differ by less than 0.1%";
     text += fmt::format("{} configs tie for the best: {}.\n", ties, why);
@@ -71,7 +70,7 @@ std::string ranking_text(const std::vector<Ranked>& ranking, const SummaryOption
                                       [](const Ranked& each) { return !each.ties_with_best; });
       rival != ranking.end()) {
     text += fmt::format("The best that does not tie is {:.2f}% slower.\n",
-                        (rival->trial.median_us / best - 1) * 100);
+                        slower_than(rival->trial, first) * 100);
   }
   return text;
 }

@@ -59,9 +59,12 @@ struct Trial {
   std::map<std::string, double> steps_us;  // critical path by step; sums to timeline_wall_us
   double timeline_wall_us = 0;             // of the iteration that steps_us partitions
   double exposed_us = 0;                   // exposed communication by critical path
-  std::vector<int>
-      pooled;          // not in the log: of a result (results.hpp), the samples of each visit in it
-  double seconds = 0;  // in the engine: set-up, checks, warm-up and samples
+  double seconds = 0;                      // in the engine: set-up, checks, warm-up and samples
+
+  // Not in the log, of a result (results.hpp).
+  std::vector<int> pooled;         // the samples of each visit in it
+  double searched_us = 0;          // median_us by the search's samples alone, finalists' too
+  double searched_half_ci_us = 0;  // half_ci_us likewise
   bool operator==(const Trial&) const = default;
 };
 

@@ -111,7 +111,7 @@ std::optional<TunedEntry> tuned_entry(const std::vector<Trial>& trials, const Tu
     const Trial& second = ranking[1].trial;
     RunnerUp runner_up;
     runner_up.config = second.config;
-    runner_up.slower = second.median_us / best.median_us - 1;
+    runner_up.slower = slower_than(second, best);
     runner_up.low = runner_up.high = runner_up.slower;
     if (best.kind == TrialKind::finalist && second.kind == TrialKind::finalist) {
       const RatioInterval interval = compare_rounds(rounds_of(best), rounds_of(second));

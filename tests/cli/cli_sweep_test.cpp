@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <sstream>
 
 #include "program.hpp"
 
@@ -49,6 +50,53 @@ TEST_F(Sweep, JsonAgreesWithTheLog) {
   const Json best = Json::parse(test::read_text(folder_ / "s/best/run.json"));
   EXPECT_EQ(best["config"], result["best"]["config"]);
   EXPECT_EQ(best["wall_us"]["median"], result["best"]["median_us"]);
+}
+
+// The log of a sweep whose two fastest configs were finalists, of which the second won the turns.
+TEST_F(Sweep, OneBestWhereFinalistsWereTimedInTurns) {
+  ASSERT_EQ(fusescope("sweep sweep.json --out s").code, 0);
+  const std::string log = test::read_text(folder_ / "s/trials.jsonl");
+  std::vector<Json> searched;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (Json trial = Json::parse(line); trial.value("kind", "") == "search") {
+      searched.push_back(std::move(trial));
+    }
+  }
+  ASSERT_EQ(searched.size(), 6u);
+  std::sort(searched.begin(), searched.end(),
+            [](const Json& a, const Json& b) { return a["median_us"] < b["median_us"]; });
+  std::string turns;
+  for (int turn = 0; turn < 4; ++turn) {
+    Json trial = searched[turn % 2 == 0 ? 1 : 0];
+    trial["id"] = turn;
+    trial["kind"] = "finalist";
+    trial["visit"] = turn / 2;
+    const double wall = 1000 + 100 * (turn % 2);
+    trial["wall_us"] = {wall - 1, wall, wall + 1};
+    trial["rank_wall_us"] = Json::array();
+    trial["median_us"] = trial["raw_median_us"] = wall;
+    turns += trial.dump() + "\n";
+  }
+  test::write_text(folder_ / "s/trials.jsonl", log + turns);
+  const test::Said said = fusescope("sweep sweep.json --out s --json");
+  ASSERT_EQ(said.code, 0) << said.err;
+  const Json best = said.json()["best"];
+  EXPECT_EQ(best["config"], searched[1]["config"]);
+  EXPECT_EQ(best["median_us"], 1000);
+  const Json run = Json::parse(test::read_text(folder_ / "s/best/run.json"));
+  EXPECT_EQ(run["config"], best["config"]);
+
+  ASSERT_EQ(fusescope("report s").code, 0);
+  const std::string report = test::read_text(folder_ / "s/report.md");
+  const std::string id = std::to_string(best["id"].get<int>());
+  for (const std::string& part :
+       {std::string("the fastest of 2 finalists timed in turns, of 6 fused configs"),
+        std::string("takes 1,000.0 µs"), "| **1** | \\#" + id + " |",
+        "2 finalists timed in turns, of the 6 configs that ran (trial " + id + ")",
+        std::string("The run explained below is the best config.")}) {
+    EXPECT_NE(report.find(part), std::string::npos) << report.substr(0, 4000) << "lacks " << part;
+  }
 }
 
 TEST_F(Sweep, GoesOnByItselfAndSaysSo) {

@@ -10,6 +10,12 @@
 namespace fusescope::reports {
 namespace {
 
+bool says(const std::vector<std::string>& sentences, const std::string& words) {
+  return std::any_of(sentences.begin(), sentences.end(), [&](const std::string& sentence) {
+    return sentence.find(words) != std::string::npos;
+  });
+}
+
 TEST(Findings, RanksFusedConfigsAndFindsTheBaseline) {
   const ReportInput input = synthetic_input();
   const Findings findings = find(input);
@@ -48,16 +54,83 @@ TEST(Findings, ARungFasterThanTheSearchIsSaidAndNotTakenForTheBest) {
   EXPECT_EQ(findings.best()->config, best.config);
   ASSERT_NE(findings.faster_rung, nullptr);
   EXPECT_EQ(findings.faster_rung->id, 99);
-  const auto says = [](const std::vector<std::string>& sentences, const std::string& words) {
-    return std::any_of(sentences.begin(), sentences.end(), [&](const std::string& sentence) {
-      return sentence.find(words) != std::string::npos;
-    });
-  };
   EXPECT_TRUE(says(findings.verdict, "the ladder's rung \"+ all hands\" takes"));
   EXPECT_TRUE(says(findings.verdict, "50.0% less time"));
   EXPECT_TRUE(says(findings.next, "Search around the rung \"+ all hands\" too"));
   input.trials.back().median_us = best.median_us;
   EXPECT_EQ(find(input).faster_rung, nullptr);
+}
+
+// The fifth and the third of the search are finalists; in their turns, on a slower machine, the fifth wins.
+class FinalistsTest : public testing::Test {
+ protected:
+  FinalistsTest() {
+    input_.provenance = timeline::Provenance::measured;
+    const std::vector<const ReportTrial*> searched = find(input_).ranked;
+    third_ = searched[2]->id;
+    fifth_ = searched[4]->id;
+    trial(third_).turns = {1310, 2, false};
+    trial(fifth_).turns = {1300, 2, true};
+  }
+
+  ReportTrial& trial(int id) {
+    return *std::find_if(input_.trials.begin(), input_.trials.end(), [id](const ReportTrial& one) {
+      return one.id == id && one.label.empty() && !one.serial;
+    });
+  }
+
+  ReportInput input_ = synthetic_input();
+  int third_ = 0;
+  int fifth_ = 0;
+};
+
+TEST_F(FinalistsTest, TheirTurnsDecideWhatIsBest) {
+  const Findings findings = find(input_);
+  ASSERT_EQ(findings.ranked.size(), 12U);
+  EXPECT_EQ(findings.finalists, 2U);
+  EXPECT_EQ(findings.best()->id, fifth_);
+  EXPECT_EQ(findings.ranked[1]->id, third_);
+  EXPECT_LT(findings.ranked[2]->wall_us(), findings.best()->wall_us());
+  EXPECT_TRUE(says(findings.verdict, "the fastest of 2 finalists timed in turns, of 12 fused"));
+  EXPECT_TRUE(says(findings.verdict, "takes 1,300.0 µs"));
+  const Table table = top_table(input_, findings);
+  EXPECT_EQ(table.rows[0][1].text, "#" + std::to_string(fifth_));
+  EXPECT_EQ(table.rows[1][1].text, "#" + std::to_string(third_));
+}
+
+TEST_F(FinalistsTest, OthersAreHeldAgainstWhatTheSearchMeasured) {
+  const Findings findings = find(input_);
+  EXPECT_DOUBLE_EQ(findings.to_best(trial(third_)), 1310.0 / 1300);
+  const ReportTrial& other = *findings.ranked[2];
+  ASSERT_FALSE(other.turns);
+  EXPECT_DOUBLE_EQ(findings.to_best(other), other.median_us / trial(fifth_).median_us);
+}
+
+TEST_F(FinalistsTest, TieByTheirRounds) {
+  EXPECT_FALSE(find(input_).ties[1]);
+  trial(third_).turns->ties = true;
+  EXPECT_TRUE(find(input_).ties[1]);
+}
+
+TEST(Findings, TheLaddersRungOfTheBestConfigIsNoMissedOne) {
+  ReportInput input = synthetic_input();
+  ReportTrial rung = *find(input).best();
+  ReportTrial serial = *find(input).serial;
+  std::erase_if(input.trials, [](const ReportTrial& trial) { return trial.serial; });
+  rung.id = 90;
+  rung.label = "+ tuned split";
+  rung.median_us *= 0.9;
+  serial.id = 91;
+  serial.label = "serial";
+  serial.median_us *= 0.9;
+  input.trials.push_back(rung);
+  input.trials.push_back(serial);
+  const Findings findings = find(input);
+  EXPECT_EQ(findings.faster_rung, nullptr);
+  ASSERT_NE(findings.best_rung, nullptr);
+  // Against the serial layer, the ladder's walls: the two were timed beside each other.
+  EXPECT_DOUBLE_EQ(findings.to_serial(), rung.median_us / serial.median_us);
+  EXPECT_TRUE(says(findings.verdict, "µs in the ladder, and this config there 950.4 µs"));
 }
 
 TEST(Findings, OneRunIsNotASearch) {
