@@ -34,8 +34,8 @@ struct LinkLoad {
   // Rows that spent most of their time in a convoy, and the others.
   std::int64_t convoy_rows = 0, other_rows = 0;
   double convoy_mean_ns = 0, other_mean_ns = 0;
-  int bottleneck =
-      -1;  // the rank whose link, or the lines to which, hold the others up; -1: none does
+  // The rank whose link, or the lines to which, hold the others up; -1: none does.
+  int bottleneck = -1;
   std::string statement;  // in a sentence, without its full stop
 };
 

@@ -16,8 +16,8 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 // The name under which --shape finds such a layer, or its numbers.
-std::string shape_name(const std::string& numbers) {
-  for (const Shape& shape : list_shapes()) {
+std::string shape_name(const std::vector<Shape>& shapes, const std::string& numbers) {
+  for (const Shape& shape : shapes) {
     if (sweep::shape_numbers(shape) == numbers) {
       return shape.name;
     }
@@ -37,7 +37,8 @@ OrderedJson knobs_set(const Config& config) {
   return set;
 }
 
-OrderedJson to_json(const sweep::TunedTable& table, const sweep::TunedEntry& entry) {
+OrderedJson to_json(const std::vector<Shape>& shapes, const sweep::TunedTable& table,
+                    const sweep::TunedEntry& entry) {
   OrderedJson runner_up;
   if (entry.runner_up) {
     runner_up = {{"slower", entry.runner_up->slower},
@@ -45,7 +46,7 @@ OrderedJson to_json(const sweep::TunedTable& table, const sweep::TunedEntry& ent
                  {"high", entry.runner_up->high},
                  {"tie", entry.runner_up->tie}};
   }
-  return {{"name", shape_name(entry.key.shape)},
+  return {{"name", shape_name(shapes, entry.key.shape)},
           {"shape", entry.key.shape},
           {"routing", entry.key.routing},
           {"device", entry.key.device},
@@ -61,8 +62,8 @@ OrderedJson to_json(const sweep::TunedTable& table, const sweep::TunedEntry& ent
           {"shipped", table.shipped}};
 }
 
-void print_entry(const sweep::TunedEntry& entry) {
-  const std::string name = shape_name(entry.key.shape);
+void print_entry(const std::vector<Shape>& shapes, const sweep::TunedEntry& entry) {
+  const std::string name = shape_name(shapes, entry.key.shape);
   const std::string numbers = name == entry.key.shape ? "" : " (" + entry.key.shape + ")";
   const std::string half = entry.half_ci_us > 0 ? fmt::format(" +- {:.1f}", entry.half_ci_us) : "";
   std::printf("  %s%s, %s on %s (%s)\n", name.c_str(), numbers.c_str(), entry.key.routing.c_str(),
@@ -79,11 +80,12 @@ void print_entry(const sweep::TunedEntry& entry) {
 
 void list_tuned(bool json) {
   const std::vector<sweep::TunedTable> tables = sweep::tuned_tables(sweep::tuned_table_path());
+  const std::vector<Shape> shapes = list_shapes();
   if (json) {
     OrderedJson rows = OrderedJson::array();
     for (const sweep::TunedTable& table : tables) {
       for (const sweep::TunedEntry& entry : table.entries) {
-        rows.push_back(to_json(table, entry));
+        rows.push_back(to_json(shapes, table, entry));
       }
     }
     std::printf("%s\n", rows.dump(2).c_str());
@@ -92,7 +94,7 @@ void list_tuned(bool json) {
   for (const sweep::TunedTable& table : tables) {
     std::printf("%s%s\n", describe(table).c_str(), table.entries.empty() ? ": no entries" : "");
     for (const sweep::TunedEntry& entry : table.entries) {
-      print_entry(entry);
+      print_entry(shapes, entry);
     }
   }
 }

@@ -178,26 +178,6 @@ std::size_t share(std::size_t configs, double part, std::size_t least) {
   return std::max(least, static_cast<std::size_t>(std::ceil(part * static_cast<double>(configs))));
 }
 
-}  // namespace
-
-std::unique_ptr<Strategy> make_racing(const SearchSpace& space, const Config& base,
-                                      const RaceRules& rules, std::uint64_t seed) {
-  std::vector<long long> order = space.allowed_indices();
-  Random random(seed);
-  shuffle(order, random);
-  const auto at_base = std::find_if(order.begin(), order.end(),
-                                    [&](long long index) { return space.at(index) == base; });
-  if (at_base != order.end()) {
-    std::rotate(order.begin(), at_base, at_base + 1);
-  }
-  const std::size_t first = share(order.size(), 0.05, 12);
-  return std::make_unique<Racing>(space, rules, FieldSizes{10, 3}, [order, first] {
-    return Order{order, first};
-  });
-}
-
-namespace {
-
 // The first `best`, then for each value of each axis the first config that has it. A model may be wrong about a
 // value whatever the others are, and a search that begins where the model likes it would never see the value.
 Order with_every_value(const SearchSpace& space, const std::vector<long long>& ranked,
@@ -219,6 +199,22 @@ Order with_every_value(const SearchSpace& space, const std::vector<long long>& r
 }
 
 }  // namespace
+
+std::unique_ptr<Strategy> make_racing(const SearchSpace& space, const Config& base,
+                                      const RaceRules& rules, std::uint64_t seed) {
+  std::vector<long long> order = space.allowed_indices();
+  Random random(seed);
+  shuffle(order, random);
+  const auto at_base = std::find_if(order.begin(), order.end(),
+                                    [&](long long index) { return space.at(index) == base; });
+  if (at_base != order.end()) {
+    std::rotate(order.begin(), at_base, at_base + 1);
+  }
+  const std::size_t first = share(order.size(), 0.05, 12);
+  return std::make_unique<Racing>(space, rules, FieldSizes{10, 3}, [order, first] {
+    return Order{order, first};
+  });
+}
 
 std::unique_ptr<Strategy> make_sim_guided(const SearchSpace& space, const RaceRules& rules,
                                           Predict predict) {

@@ -181,7 +181,9 @@ TunedChoice tuned_choice(const std::vector<TunedTable>& tables, const TunedKey& 
                                    entry.runner_up ? "runner-up " + describe(*entry.runner_up)
                                                    : "no other config ran")};
       }
-      entries += (entries.empty() ? "" : "; ") + describe(entry.key);
+      if (entry.key.engine == key.engine) {  // another's is never taken
+        entries += (entries.empty() ? "" : "; ") + describe(entry.key);
+      }
     }
     if (!entries.empty()) {
       there += fmt::format("; or what the {} has: {}", describe(table), entries);

@@ -31,8 +31,8 @@ struct RunnerUp {
   double high = 0;
   bool tie = false;
 };
-std::string describe(
-    const RunnerUp& runner_up);  // "+1.20% (95% +0.70% to +1.70%, timed in turns), a tie"
+// "+1.20% (95% +0.70% to +1.70%, timed in turns), a tie"
+std::string describe(const RunnerUp& runner_up);
 
 struct TunedEntry {
   TunedKey key;
@@ -75,8 +75,8 @@ struct TunedChoice {
   TunedEntry entry;
   std::string from;  // where it is, what it is worth, in words
 };
-// The entry for a problem on a device: of the first table that has one. Throws InputError saying which entries there
-// are instead, and how to make one.
+// The entry for a problem on a device: of the first table that has one. Throws InputError saying which entries of
+// its engine there are instead, and how to make one.
 TunedChoice tuned_choice(const std::vector<TunedTable>& tables, const TunedKey& key);
 
 }  // namespace fusescope::sweep
