@@ -5,11 +5,17 @@ namespace {
 
 DispatchGemmLauncher launcher_of(const GemmVariant& variant, bool recorded) {
   const int index = variant_index(variant);
-  if (variant.gathers)
-    return gathering_dispatch_gemm_launcher(index, recorded);
+  switch (kind_of(variant)) {
+    case DispatchGemms::gathering:
+      return gathering_dispatch_gemm_launcher(index, recorded);
+    case DispatchGemms::transposed:
+      return transposed_dispatch_gemm_launcher(index, recorded);
+    case DispatchGemms::plain:
+      break;
+  }
   if (recorded)
     return recorded_dispatch_gemm_launcher(index);
-  return kDispatchGemmLaunchers<Silent, false>.at(static_cast<std::size_t>(index));
+  return kDispatchGemmLaunchers<Silent, DispatchGemms::plain>.at(static_cast<std::size_t>(index));
 }
 
 }  // namespace

@@ -5,8 +5,8 @@ namespace fusescope::kernels {
 
 DispatchGemmLauncher gathering_dispatch_gemm_launcher(int variant, bool recorded) {
   const auto index = static_cast<std::size_t>(variant);
-  return recorded ? kDispatchGemmLaunchers<Recording, true>.at(index)
-                  : kDispatchGemmLaunchers<Silent, true>.at(index);
+  return recorded ? kDispatchGemmLaunchers<Recording, DispatchGemms::gathering>.at(index)
+                  : kDispatchGemmLaunchers<Silent, DispatchGemms::gathering>.at(index);
 }
 
 }  // namespace fusescope::kernels

@@ -1,6 +1,6 @@
 #pragma once
-// Host side of kernel 1, for the files that instantiate it: with records and without, one each, and one of
-// the variants that gather.
+// Host side of kernel 1, for the files that instantiate it: with records and without, one each, and one each of
+// the variants that gather, and of the transposed ones.
 
 #include <algorithm>
 #include <array>
@@ -35,31 +35,40 @@ extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant
 
 using DispatchGemmLauncher = DispatchGemmLaunch*;
 
+// By the file that instantiates them.
+enum class DispatchGemms { plain, gathering, transposed };
+constexpr DispatchGemms kind_of(const GemmVariant& v) {
+  return v.gathers      ? DispatchGemms::gathering
+         : v.transposed ? DispatchGemms::transposed
+                        : DispatchGemms::plain;
+}
+
 // Null where no kernel is built: nobody runs one that records with output written under the next tile, for
-// its gates would wait for signals of the same block; and variants that gather have a file of their own.
-template <int Index, class Records, bool Gathers>
+// its gates would wait for signals of the same block.
+template <int Index, class Records, DispatchGemms Kind>
 constexpr DispatchGemmLauncher dispatch_gemm_launcher() {
   constexpr GemmVariant V = kGemmVariants[Index];
-  if constexpr (V.gathers == Gathers && !(Records::kOn && V.deferred)) {
+  if constexpr (kind_of(V) == Kind && !(Records::kOn && V.deferred)) {
     return &launch_dispatch_gemm_variant<Index, Records>;
   } else {
     return nullptr;
   }
 }
 
-template <class Records, bool Gathers, int... Index>
+template <class Records, DispatchGemms Kind, int... Index>
 constexpr auto dispatch_gemm_launchers(std::integer_sequence<int, Index...>) {
   return std::array<DispatchGemmLauncher, sizeof...(Index)>{
-      dispatch_gemm_launcher<Index, Records, Gathers>()...};
+      dispatch_gemm_launcher<Index, Records, Kind>()...};
 }
 
 // By the variant's index.
-template <class Records, bool Gathers>
-inline constexpr auto kDispatchGemmLaunchers = dispatch_gemm_launchers<Records, Gathers>(
+template <class Records, DispatchGemms Kind>
+inline constexpr auto kDispatchGemmLaunchers = dispatch_gemm_launchers<Records, Kind>(
     std::make_integer_sequence<int, static_cast<int>(kGemmVariants.size())>());
 
-// In dispatch_gemm_recorded.cu and dispatch_gemm_gather.cu.
+// In dispatch_gemm_recorded.cu, dispatch_gemm_gather.cu and dispatch_gemm_transposed.cu.
 DispatchGemmLauncher recorded_dispatch_gemm_launcher(int variant);
 DispatchGemmLauncher gathering_dispatch_gemm_launcher(int variant, bool recorded);
+DispatchGemmLauncher transposed_dispatch_gemm_launcher(int variant, bool recorded);
 
 }  // namespace fusescope::kernels

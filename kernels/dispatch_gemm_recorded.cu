@@ -4,7 +4,8 @@
 namespace fusescope::kernels {
 
 DispatchGemmLauncher recorded_dispatch_gemm_launcher(int variant) {
-  return kDispatchGemmLaunchers<Recording, false>.at(static_cast<std::size_t>(variant));
+  return kDispatchGemmLaunchers<Recording, DispatchGemms::plain>.at(
+      static_cast<std::size_t>(variant));
 }
 
 }  // namespace fusescope::kernels

@@ -1,5 +1,6 @@
 #pragma once
-// Host side of kernel 2, for the files that instantiate it: with records and without, one each.
+// Host side of kernel 2, for the files that instantiate it: with records and without, one each, and one
+// of the transposed GEMMs.
 
 #include <array>
 #include <string>
@@ -36,27 +37,29 @@ extern template GemmCombinePushLaunch
     launch_gemm_combine_push_variant<kFirstMmaVariant + 2, Recording>;
 
 // Kernel 2 stores plain tiles: the other variants have no launcher.
-template <int Index, class Records>
+template <int Index, class Records, bool Transposed>
 constexpr GemmCombinePushLauncher gemm_combine_push_launcher() {
   constexpr GemmVariant V = kGemmVariants[Index];
-  if constexpr (V.epilogue == Epilogue::kStore && !V.gathers && !(Records::kOn && V.deferred)) {
+  if constexpr (V.epilogue == Epilogue::kStore && !V.gathers && V.transposed == Transposed &&
+                !(Records::kOn && V.deferred)) {
     return &launch_gemm_combine_push_variant<Index, Records>;
   } else {
     return nullptr;
   }
 }
 
-template <class Records, int... Index>
+template <class Records, bool Transposed, int... Index>
 constexpr auto gemm_combine_push_launchers(std::integer_sequence<int, Index...>) {
   return std::array<GemmCombinePushLauncher, sizeof...(Index)>{
-      gemm_combine_push_launcher<Index, Records>()...};
+      gemm_combine_push_launcher<Index, Records, Transposed>()...};
 }
 
-template <class Records>
-inline constexpr auto kGemmCombinePushLaunchers = gemm_combine_push_launchers<Records>(
+template <class Records, bool Transposed>
+inline constexpr auto kGemmCombinePushLaunchers = gemm_combine_push_launchers<Records, Transposed>(
     std::make_integer_sequence<int, static_cast<int>(kGemmVariants.size())>());
 
-// In gemm_combine_push_recorded.cu.
+// In gemm_combine_push_recorded.cu and gemm_combine_push_transposed.cu.
 GemmCombinePushLauncher recorded_gemm_combine_push_launcher(int variant);
+GemmCombinePushLauncher transposed_gemm_combine_push_launcher(int variant, bool recorded);
 
 }  // namespace fusescope::kernels

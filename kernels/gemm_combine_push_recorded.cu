@@ -4,7 +4,7 @@
 namespace fusescope::kernels {
 
 GemmCombinePushLauncher recorded_gemm_combine_push_launcher(int variant) {
-  return kGemmCombinePushLaunchers<Recording>.at(static_cast<std::size_t>(variant));
+  return kGemmCombinePushLaunchers<Recording, false>.at(static_cast<std::size_t>(variant));
 }
 
 }  // namespace fusescope::kernels

@@ -12,7 +12,8 @@ using Launcher = GemmReduceScatterLaunch*;
 template <int Index, class Records>
 constexpr Launcher launcher() {
   if constexpr (kGemmVariants[Index].epilogue == Epilogue::kStore &&
-                !kGemmVariants[Index].deferred && !kGemmVariants[Index].gathers) {
+                !kGemmVariants[Index].deferred && !kGemmVariants[Index].gathers &&
+                !kGemmVariants[Index].transposed) {
     return &launch_gemm_reduce_scatter_variant<Index, Records>;
   } else {
     return nullptr;
@@ -37,7 +38,7 @@ void launch_gemm_reduce_scatter(const GemmReduceScatterArgs& args, const GemmVar
   const Launcher launcher = index < 0 ? nullptr : launchers.at(static_cast<std::size_t>(index));
   if (launcher == nullptr) {
     throw std::invalid_argument("gemm_reduce_scatter: " + to_string(variant) +
-                                " is not built; plain stores are, not deferred");
+                                " is not built; plain stores are, neither deferred nor transposed");
   }
   launcher(args, blocks, stream);
 }

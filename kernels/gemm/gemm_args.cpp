@@ -29,21 +29,30 @@ EncodeTiled find_encoder() {
   return reinterpret_cast<EncodeTiled>(entry);
 }
 
-// A K-contiguous (or column-contiguous) bf16 tensor, fastest dimension first. Boxes are 64 or 32 elements
-// wide: one row of the 128-byte swizzle, or of the 64-byte one.
-CUtensorMap encode(const char* name, const void* base, const std::vector<cuuint64_t>& extent,
-                   const std::vector<cuuint32_t>& box) {
+struct Dimension {
+  std::int64_t extent;
+  std::int64_t pitch;  // [elements]
+  int box;
+};
+
+// A bf16 tensor, fastest dimension first, which is contiguous. Boxes are 64 or 32 elements wide: one row of the
+// 128-byte swizzle, or of the 64-byte one.
+CUtensorMap encode(const char* name, const void* base, const std::vector<Dimension>& dimensions) {
+  std::vector<cuuint64_t> extent;
   std::vector<cuuint64_t> pitch;  // [bytes], of all dimensions but the fastest
-  cuuint64_t bytes = 2;
-  for (std::size_t i = 0; i + 1 < extent.size(); ++i)
-    pitch.push_back(bytes *= extent[i]);
+  std::vector<cuuint32_t> box;
+  for (const Dimension& d : dimensions) {
+    extent.push_back(static_cast<cuuint64_t>(d.extent));
+    pitch.push_back(static_cast<cuuint64_t>(d.pitch) * 2);
+    box.push_back(static_cast<cuuint32_t>(d.box));
+  }
   const std::vector<cuuint32_t> step(extent.size(), 1);
 
   CUtensorMap map{};
   const CUresult result =
       find_encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, static_cast<cuuint32_t>(extent.size()),
-                     const_cast<void*>(base), extent.data(), pitch.data(), box.data(), step.data(),
-                     CU_TENSOR_MAP_INTERLEAVE_NONE,
+                     const_cast<void*>(base), extent.data(), pitch.data() + 1, box.data(),
+                     step.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
                      box[0] == 64 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B,
                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS) {
@@ -51,6 +60,43 @@ CUtensorMap encode(const char* name, const void* base, const std::vector<cuuint6
                              " (CUresult " + std::to_string(result) + ")");
   }
   return map;
+}
+
+CUtensorMap encode_a(const GroupedGemmDesc& desc, const GemmVariant& variant, int steps) {
+  const std::int64_t k = desc.k;
+  const int depth = variant.block_k;
+  if (variant.transposed)
+    return encode("A", desc.a, {{k, 1, depth}, {desc.rows_capacity, k, steps * kRowStep}});
+  return encode("A", desc.a,
+                {{k, 1, depth},
+                 {kConsumerRows, k, kConsumerRows},
+                 {desc.rows_capacity / kConsumerRows, k * kConsumerRows, 1}});
+}
+
+CUtensorMap encode_b(const GroupedGemmDesc& desc, const GemmVariant& variant) {
+  const std::int64_t k = desc.k;
+  const int depth = variant.block_k;
+  if (variant.epilogue == Epilogue::kSiluMul && blocks_per_tile(variant) == 2) {
+    const std::int64_t half = desc.n / 2;
+    return encode("B", desc.b,
+                  {{k, 1, depth},
+                   {8, k, 8},
+                   {2, half * k, 2},
+                   {half / 8, 8 * k, variant.out_cols() / 8},
+                   {desc.experts, desc.n * k, 1}});
+  }
+  return encode("B", desc.b,
+                {{k, 1, depth},
+                 {desc.n, k, variant.block_n / b_boxes(variant)},
+                 {desc.experts, desc.n * k, 1}});
+}
+
+CUtensorMap encode_d(const GroupedGemmDesc& desc, const GemmVariant& variant, std::int64_t columns,
+                     int steps) {
+  return encode(
+      "D", desc.d,
+      {{columns, 1, staged_cols(variant)},
+       {desc.rows_capacity, columns, variant.transposed ? steps * kRowStep : kConsumerRows}});
 }
 
 std::string needs_multiple(const char* what, std::int64_t value, std::int64_t factor,
@@ -101,6 +147,11 @@ std::string why_unsupported(const GroupedGemmDesc& desc, const GemmVariant& vari
     return needs_multiple("row capacity", desc.rows_capacity, kBlockRows,
                           "experts are padded to whole row blocks");
   }
+  if (variant.transposed && desc.experts > kMostTransposedExperts) {
+    return "experts " + std::to_string(desc.experts) +
+           ": transposed variants count them in tables for " +
+           std::to_string(kMostTransposedExperts);
+  }
   if (variant.gathers && desc.k % variant.block_k != 0) {
     return needs_multiple("K", desc.k, variant.block_k,
                           "rows are gathered in pieces of a ring stage's depth");
@@ -122,21 +173,15 @@ GroupedGemmArgs make_grouped_gemm_args(const GroupedGemmDesc& desc, const GemmVa
   if (const std::string why = why_unsupported(desc, variant); !why.empty()) {
     throw std::invalid_argument("grouped GEMM: " + why);
   }
-  const auto u64 = [](std::int64_t value) { return static_cast<cuuint64_t>(value); };
-  const auto u32 = [](int value) { return static_cast<cuuint32_t>(value); };
   const std::int64_t d_cols = columns_of_d(desc, variant);
-  const cuuint64_t halves = u64(desc.rows_capacity / kConsumerRows);
-  const int b_box_rows = variant.block_n / b_boxes(variant);
 
   GroupedGemmArgs args{};
-  if (!variant.gathers) {
-    args.a = encode("A", desc.a, {u64(desc.k), u64(kConsumerRows), halves},
-                    {u32(variant.block_k), u32(kConsumerRows), 1});
+  for (int i = 0; i < (variant.transposed ? kMostSteps : 1); ++i) {
+    if (!variant.gathers)
+      args.a[i] = encode_a(desc, variant, i + 1);
+    args.d[i] = encode_d(desc, variant, d_cols, i + 1);
   }
-  args.b = encode("B", desc.b, {u64(desc.k), u64(desc.n), u64(desc.experts)},
-                  {u32(variant.block_k), u32(b_box_rows), 1});
-  args.d = encode("D", desc.d, {u64(d_cols), u64(desc.rows_capacity)},
-                  {u32(kStagedCols), u32(kConsumerRows)});
+  args.b = encode_b(desc, variant);
   args.expert_rows = desc.expert_rows;
   args.experts = desc.experts;
   args.n_tiles = static_cast<std::int32_t>(n_tiles_of(desc, variant));

@@ -10,7 +10,8 @@
 //
 // With `slack`, a half row block of 64 rows of which none holds anything is neither read nor multiplied, and its rows
 // of D are not written. Where some hold something, the padding behind them is not read, but multiplied as zeros, and
-// D is zero there; forms of mma.sync, and those that gather, multiply what is there.
+// D is zero there; forms of mma.sync, and those that gather, multiply what is there. Transposed variants read,
+// multiply and write rows up to the next multiple of 16 (of tiles of two row blocks at least 32), and none behind.
 //
 // A variant that gathers reads row a_rows[i] of A for row i of D. Entries of padding rows name any row
 // of A that nobody writes meanwhile.
@@ -30,9 +31,11 @@ struct ClockStamp;
 // Travels inside the kernel's one __grid_constant__ aggregate: the copy engine reads the tensor
 // maps through the parameter's address.
 struct GroupedGemmArgs {
-  CUtensorMap a;                    // [halves, 64, K], box 64 x 64; not of variants that gather
+  // Not of variants that gather: the first is [halves, 64, K], box 64 x 64. Transposed: [rows_capacity, K], the
+  // box of entry i 16 (i + 1) x 64.
+  CUtensorMap a[kMostSteps];
   CUtensorMap b;                    // [experts, N, K], box 64 x block_n / b_boxes
-  CUtensorMap d;                    // [rows_capacity, N or N / 2], box 64 x 64
+  CUtensorMap d[kMostSteps];        // [rows_capacity, N or N / 2], box 64 x 64; transposed: as of A
   const std::int32_t* expert_rows;  // [experts + 1] on the device
   std::int32_t experts;
   std::int32_t n_tiles;            // tiles per row block; also the signals that a row block gets

@@ -10,31 +10,24 @@
 #include "gemm_epilogue.cuh"
 #include "gemm_hooks.cuh"
 #include "gemm_smem.cuh"
+#include "ring_consumer.cuh"
 #include "wgmma.cuh"
 
 namespace fusescope::kernels {
 
 template <GemmVariant V, class Probe>
-class Consumer {
+class Consumer : public RingConsumer<V, Probe> {
+  using Base = RingConsumer<V, Probe>;
+  using Base::control_, Base::cursor_, Base::group_, Base::smem_;
+  using Base::hand_over, Base::lane, Base::previous, Base::release, Base::warp;
+
  public:
+  using Base::record;
   static constexpr int kAccumulators = V.block_n / 2;
   static constexpr int kChunks = V.out_cols() / kStagedCols;
   static constexpr int kChunkWords = kConsumerRows * kStagedCols / 2 / 128;  // per thread
 
-  __device__ Consumer(GemmSmem<V> smem, Probe& probe, int group)
-      : smem_(smem), control_(smem.control()), probe_(probe), group_(group) {}
-
-  // The next tile, once its first stage is full. The stage is not consumed.
-  __device__ TileHeader next_tile() {
-    wait_phase(control_.full[cursor_.slot], cursor_.parity);
-    // Read by the lane that later releases the slot, so that the release covers the read.
-    TileHeader tile{};
-    if (lane() == 0)
-      tile = control_.stage_tile[cursor_.slot];
-    tile.row_block = __shfl_sync(~0u, tile.row_block, 0);
-    tile.place = __shfl_sync(~0u, tile.place, 0);
-    return tile;
-  }
+  __device__ Consumer(GemmSmem<V> smem, Probe& probe, int group) : Base(smem, probe, group) {}
 
   // acc = A * B^T over all k. Always keeps one group of wgmma in flight: a stage is released when
   // the group after it has been issued and its own has finished. Writes the previous tile's output
@@ -93,13 +86,7 @@ class Consumer {
 
   __device__ void stop() {
     flush();
-    wait_free(control_.drained[group_][chunk_.slot], chunk_.parity);
-    hand_over({kStop, 0});
-  }
-
-  __device__ void record(ProbePoint point, const TileHeader& tile) {
-    if (group_ == 0 && threadIdx.x % 128 == 0)
-      probe_.record(point, tile.row_block, tile.n_tile());
+    this->hand_over_end();
   }
 
  private:
@@ -131,26 +118,14 @@ class Consumer {
     cursor_.advance();
   }
 
-  __device__ int previous() const {
-    return (cursor_.slot == 0 ? V.stages : cursor_.slot) - 1;
-  }
-
-  // Per warp, not per thread: wgmma::wait is warp-wide, and the copy that refills the stage is
-  // ordered behind the wgmma reads of all warps by this barrier.
-  __device__ void release(int slot) {
-    if (lane() == 0)
-      arrive(control_.empty[slot]);
-  }
-
   // Columns [64 * chunk, 64 * chunk + 64) of this warpgroup's rows, in the 128-byte swizzle that
   // the output's tensor map expects: 16-byte unit u of row r sits at unit u ^ (r % 8). The eight
   // rows that a warp writes at once then fall into different banks.
   __device__ void write_chunk(int chunk) {
-    wait_free(control_.drained[group_][chunk_.slot], chunk_.parity);
+    unsigned char* base = this->free_chunk() + lane() % 4 * 4;
     const int shift = V.shifts() ? empty_rows(output_tile_.rows(), group_) : 0;
     const int row = (warp() * 16 + lane() / 4 + kConsumerRows - shift) % kConsumerRows;
     const int row_8 = (row + 8) % kConsumerRows;
-    unsigned char* base = smem_.chunk(group_, chunk_.slot) + lane() % 4 * 4;
 #pragma unroll
     for (int unit = 0; unit < kStagedCols / 8; ++unit) {
       unsigned char* at = base + (unit ^ (row % 8)) * 16;
@@ -175,32 +150,6 @@ class Consumer {
     }
   }
 
-  __device__ void hand_over(const TileHeader& tile) {
-    // The chunk was written by generic stores of all lanes and is read by the storer's bulk copy:
-    // the proxy fence in each writing thread, then the barrier's release, order the two.
-    ptx::fence_proxy_async(ptx::space_shared);
-    __syncwarp();
-    if (lane() == 0) {
-      if (warp() == 0)
-        control_.chunk_tile[group_][chunk_.slot] = tile;
-      arrive(control_.staged[group_][chunk_.slot]);
-    }
-    chunk_.advance();
-  }
-
-  __device__ static int lane() {
-    return static_cast<int>(threadIdx.x) % 32;
-  }
-  __device__ static int warp() {
-    return static_cast<int>(threadIdx.x) % 128 / 32;
-  }
-
-  GemmSmem<V> smem_;
-  GemmControl& control_;
-  Probe& probe_;
-  int group_;
-  RingCursor<V.stages> cursor_;
-  RingCursor<kStagedPerConsumer> chunk_;
   std::uint32_t output_[kChunks * kChunkWords];  // bf16 pairs of the tile that is to be written
   TileHeader output_tile_{kStop, 0};             // kStop: there is none
 };

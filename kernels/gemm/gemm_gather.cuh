@@ -171,7 +171,7 @@ __device__ inline void gather_tiles(const GroupedGemmArgs& args, GemmSmem<V> sme
                                     Probe& probe, int worker, int workers) {
   const bool leader = threadIdx.x % 32 == 0;
   GatheringProducer<V> producer(args, smem);
-  Schedule schedule(args, workers);
+  Schedule<V> schedule(args, smem.control(), workers);
   TileJob job{};
 
   for (int tile = worker; schedule.find(tile, job);) {

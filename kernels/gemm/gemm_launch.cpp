@@ -42,7 +42,7 @@ GemmVariant choose_gemm_variant(std::int64_t n, Epilogue epilogue) {
   GemmVariant best{};
   std::int64_t best_columns = -1;
   for (const GemmVariant& v : kGemmVariants) {
-    if (v.epilogue != epilogue || v.gathers)
+    if (v.epilogue != epilogue || v.gathers || v.transposed)
       continue;
     const std::int64_t columns = (n + v.block_n - 1) / v.block_n * v.block_n;
     const bool better = best_columns < 0 || columns < best_columns ||

@@ -20,12 +20,18 @@ class Producer {
   // Waits for the gate; false is abort. While it is shut, loads the weights of the first stages.
   template <class Gate>
   __device__ bool open(Gate& gate, const TileJob& job) {
+    const int end = job.row_block + (V.transposed ? job.row_blocks() : 1);
+    int block = job.row_block;
     if constexpr (requires { gate.is_open(0); }) {
-      if (gate.is_open(job.row_block))
+      while (block < end && gate.is_open(block))
+        ++block;
+      if (block == end)
         return true;
       load_weights_ahead(job);
     }
-    return gate.wait(job.row_block);
+    while (block < end && gate.wait(block))
+      ++block;
+    return block == end;
   }
 
   __device__ void load(const TileJob& job) {
@@ -38,16 +44,10 @@ class Producer {
       // below releases.
       if (k == 0)
         control_.stage_tile[slot] = TileHeader::of(job);
-      const int bytes = job.halves() * kHalfBytes + (early ? 0 : b_stage_bytes(V));
+      const int bytes = a_bytes(job) + (early ? 0 : b_stage_bytes(V));
       ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared,
                                      &control_.full[slot], bytes);
-      for (int half = 0; half < job.halves(); ++half) {
-        const int shift = V.shifts() ? empty_rows(job.rows, half) : 0;
-        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
-                                  smem_.a_stage(slot) + half * kHalfBytes, &args_.a,
-                                  {k * V.block_k, -shift, job.row_block * kConsumerGroups + half},
-                                  &control_.full[slot]);
-      }
+      load_a(slot, k, job);
       if (!early)
         load_b(slot, k, job);
       cursor_.advance();
@@ -71,7 +71,42 @@ class Producer {
   }
 
  protected:
-  static constexpr int kHalfBytes = a_stage_bytes(V) / kConsumerGroups;
+  static constexpr int kHalfBytes = kConsumerRows * V.block_k * 2;
+
+  __device__ static int a_bytes(const TileJob& job) {
+    if constexpr (V.transposed) {
+      return steps_of(V, job.rows) * kRowStep * V.block_k * 2;
+    } else {
+      return job.halves() * kHalfBytes;
+    }
+  }
+
+  __device__ void load_a(int slot, int k, const TileJob& job) {
+    if constexpr (V.transposed) {
+      // In the parts in which they are multiplied. Not one of two, even where one had all rows: of a second copy
+      // under a condition, ptxas 13.0.88 took a coordinate under the predicate before it had set the predicate.
+      const int steps = steps_of(V, job.rows);
+      const int in_first = first_part(V, steps);
+      load_steps(slot, k, job, 0, in_first);
+      if constexpr (blocks_per_tile(V) == 2)
+        load_steps(slot, k, job, in_first, steps - in_first);
+    } else {
+      for (int half = 0; half < job.halves(); ++half) {
+        const int shift = V.shifts() ? empty_rows(job.rows, half) : 0;
+        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
+                                  smem_.a_stage(slot) + half * kHalfBytes, &args_.a[0],
+                                  {k * V.block_k, -shift, job.row_block * kConsumerGroups + half},
+                                  &control_.full[slot]);
+      }
+    }
+  }
+
+  __device__ void load_steps(int slot, int k, const TileJob& job, int first, int count) {
+    ptx::cp_async_bulk_tensor(
+        ptx::space_cluster, ptx::space_global,
+        smem_.a_stage(slot) + first * kRowStep * V.block_k * 2, &args_.a[count - 1],
+        {k * V.block_k, job.row_block * kBlockRows + first * kRowStep}, &control_.full[slot]);
+  }
 
   // Of as many first stages as are free.
   __device__ void load_weights_ahead(const TileJob& job) {
@@ -92,7 +127,12 @@ class Producer {
   }
 
   __device__ void load_b(int slot, int k, const TileJob& job) {
-    if constexpr (V.epilogue == Epilogue::kSiluMul) {
+    if constexpr (V.epilogue == Epilogue::kSiluMul && blocks_per_tile(V) == 2) {
+      // Eight rows of gate, the matching eight of up, and so on: one thread then holds both factors.
+      ptx::cp_async_bulk_tensor(
+          ptx::space_cluster, ptx::space_global, smem_.b_stage(slot), &args_.b,
+          {k * V.block_k, 0, 0, job.n_tile * (V.out_cols() / 8), job.expert}, &control_.full[slot]);
+    } else if constexpr (V.epilogue == Epilogue::kSiluMul) {
       // Gate rows above, the matching up rows below: one wgmma then yields both factors.
       const int row = job.n_tile * (V.block_n / 2);
       copy_b(smem_.b_stage(slot), slot, k, row, job.expert);
@@ -121,7 +161,7 @@ __device__ inline void produce_tiles(const GroupedGemmArgs& args, GemmSmem<V> sm
   constexpr int kGateShut = -1;
   const bool leader = threadIdx.x % 32 == 0;
   Producer<V> producer(args, smem);
-  Schedule schedule(args, workers);
+  Schedule<V> schedule(args, smem.control(), workers);
   TileJob job{};
 
   for (int tile = worker; schedule.find(tile, job);) {

@@ -18,13 +18,13 @@ namespace ptx = cuda::ptx;
 // third.
 struct TileHeader {
   std::int32_t row_block;  // kStop ends the loop
-  std::int32_t place;      // N tile; in the last 8 bits, rows of the row block that hold something
+  std::int32_t place;      // N tile; in the last 9 bits, rows of the tile that hold something
 
   __device__ static TileHeader of(const TileJob& job) {
-    return {job.row_block, job.n_tile << 8 | job.rows};
+    return {job.row_block, job.n_tile << 9 | job.rows};
   }
-  __device__ int n_tile() const { return place >> 8; }
-  __device__ int rows() const { return place & 0xff; }
+  __device__ int n_tile() const { return place >> 9; }
+  __device__ int rows() const { return place & 0x1ff; }
   __device__ int halves() const { return halves_of(rows()); }
 };
 inline constexpr std::int32_t kStop = -1;
@@ -36,6 +36,17 @@ inline constexpr int kJoinSlots = 16;  // see store_tiles in gemm_storer.cuh
 // of one lane: four more than there are, so that the four lanes' words lie in different banks.
 inline constexpr int kRowsAtOnce = 4;
 inline constexpr int kRowAtPitch = kBlockRows / kRowsAtOnce + 4;
+
+// Transposed variants: what the row tiles of an expert are not counted by, a bit for each expert, and how many
+// bits lie in the words before (gemm_schedule.cuh).
+struct ExpertBits {
+  std::uint32_t words[kMostTransposedExperts / 32 + 1];
+  std::uint16_t before[kMostTransposedExperts / 32 + 1];
+
+  __device__ int count_before(int expert) const {
+    return before[expert / 32] + __popc(words[expert / 32] & ((1u << expert % 32) - 1));
+  }
+};
 
 struct GemmControl {
   // The ring. `full` completes when a stage's bytes have landed, `empty` when all consumer warps
@@ -52,7 +63,13 @@ struct GemmControl {
   // Variants that gather (gemm_gather.cuh): `landed` completes when a stage's rows are there; where the rows
   // of the producer's tile lie.
   std::uint64_t landed[kMaxStages];
-  alignas(16) std::uint32_t row_at[kRowsAtOnce][kRowAtPitch];
+  union {
+    alignas(16) std::uint32_t row_at[kRowsAtOnce][kRowAtPitch];
+    struct {
+      ExpertBits odd;     // with an odd number of row blocks
+      ExpertBits merged;  // whose last row block goes with the tile before it
+    } experts;            // of transposed variants
+  };
 };
 static_assert(sizeof(GemmControl) <= kControlBytes);
 
@@ -65,7 +82,7 @@ struct GemmSmem {
     return base + V.stages * a_stage_bytes(V) + stage * b_stage_bytes(V);
   }
   __device__ unsigned char* chunk(int consumer, int buffer) const {
-    return base + ring_bytes(V) + (consumer * staged_chunks(V) + buffer) * staged_chunk_bytes();
+    return base + ring_bytes(V) + (consumer * staged_chunks(V) + buffer) * staged_chunk_bytes(V);
   }
   __device__ GemmControl& control() const {
     return *reinterpret_cast<GemmControl*>(base + reusable_bytes(V));

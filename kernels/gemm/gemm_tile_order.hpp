@@ -13,26 +13,40 @@ struct TileJob {
   std::int32_t row_block;
   std::int32_t n_tile;
   std::int32_t expert;
-  std::int32_t rows = kBlockRows;  // of the row block that hold something
+  std::int32_t rows = kBlockRows;  // that hold something, from the first of row_block
 
   constexpr int halves() const { return halves_of(rows); }
+  constexpr int row_blocks() const { return (rows + kBlockRows - 1) / kBlockRows; }
 };
+
+// Transposed variants: whether the last of an expert's row blocks, which holds so many rows, goes with the tile
+// before it.
+constexpr bool merges(int row_blocks, int in_last, int blocks_per_tile) {
+  return row_blocks > 1 && (row_blocks - 1) % blocks_per_tile == 0 && in_last <= kFewRows;
+}
+// Rows of the tile that begins with a row block, of an expert whose last is this one.
+constexpr int rows_of_tile(int row_block, int last, int in_last, int blocks_per_tile) {
+  const int next = row_block + blocks_per_tile;
+  if (next > last)
+    return (last - row_block) * kBlockRows + in_last;
+  return blocks_per_tile * kBlockRows + (next == last && in_last <= kFewRows ? in_last : 0);
+}
 
 // Slot order, with two exceptions. The N tiles of `block_group` row blocks of one expert are
 // interleaved, so that blocks that work side by side read the same weights. And the N tiles are dealt
 // in `column_groups` equal ranges: all row blocks' tiles of the first range come first, then those
 // of the second, so that the first columns of every row are done early.
 struct TileOrder {
-  int row_blocks;
-  int n_tiles;        // per row block; a multiple of column_groups
+  int row_tiles;      // row blocks, but for those that go with another (transposed variants)
+  int n_tiles;        // per row tile; a multiple of column_groups
   int column_groups;  // at least 1
   int block_group;    // at least 1
 
-  constexpr int tiles() const { return row_blocks * n_tiles; }
+  constexpr int tiles() const { return row_tiles * n_tiles; }
 
   // A row block of the tile's expert. Whatever the order inside an expert, within a range its tiles
   // are those of its row blocks.
-  constexpr int row_block_near(int tile) const { return tile % range_tiles() / range_columns(); }
+  constexpr int row_tile_near(int tile) const { return tile % range_tiles() / range_columns(); }
 
   // The tile, given its expert and the row blocks [first, last) of that expert.
   constexpr TileJob at(int tile, int expert, int first, int last) const {
@@ -47,7 +61,7 @@ struct TileOrder {
 
  private:
   constexpr int range_columns() const { return n_tiles / column_groups; }
-  constexpr int range_tiles() const { return row_blocks * range_columns(); }
+  constexpr int range_tiles() const { return row_tiles * range_columns(); }
 };
 
 }  // namespace fusescope::kernels

@@ -41,6 +41,9 @@ struct GemmVariant {
   // of A that several rows of D read lie in memory once.
   bool gathers = false;
   Mainloop mainloop = Mainloop::kWgmma;
+  // D^T = B * A^T: the weights are the rows of a wgmma, which come by 64, and the rows of A its columns, which
+  // come by eights, so that padding behind a step of 16 is not multiplied.
+  bool transposed = false;
 
   friend constexpr bool operator==(const GemmVariant&, const GemmVariant&) = default;
 
@@ -48,7 +51,7 @@ struct GemmVariant {
   // the half, where its tensor map says there is nothing, and brings zeros. Zeros take less power than what the
   // padding holds, and where power is the limit, that is time. (No store may begin before a tensor, so that the
   // epilogue puts the rows back to where they belong.)
-  constexpr bool shifts() const { return mainloop == Mainloop::kWgmma && !gathers; }
+  constexpr bool shifts() const { return mainloop == Mainloop::kWgmma && !gathers && !transposed; }
 
   // Columns of D that one tile writes.
   constexpr int out_cols() const { return epilogue == Epilogue::kSiluMul ? block_n / 2 : block_n; }
@@ -69,26 +72,64 @@ constexpr int empty_rows(int rows, int half) {
   return held < kConsumerRows ? kConsumerRows - held : 0;
 }
 
+// Transposed: a tile is so many row blocks of an expert, or what is left of them. An expert's last row block goes
+// with the tile before it, if it holds few rows: it would bring all of the weights for them once more.
+inline constexpr int kMostTransposedExperts = 1024;
+inline constexpr int kRowStep = 16;
+inline constexpr int kFewRows = 2 * kRowStep;
+constexpr int blocks_per_tile(const GemmVariant& v) {
+  return v.transposed && v.block_n == 128 ? 2 : 1;
+}
+constexpr int most_rows(const GemmVariant& v) {
+  return blocks_per_tile(v) * kBlockRows + (v.transposed ? kFewRows : 0);
+}
+// At least one for each row block: a tile of two is loaded and multiplied in two parts.
+constexpr int steps_of(const GemmVariant& v, int rows) {
+  const int steps = (rows + kRowStep - 1) / kRowStep;
+  return steps < blocks_per_tile(v) ? blocks_per_tile(v) : steps;
+}
+// Of these, in the first part.
+constexpr int first_part(const GemmVariant& v, int steps) {
+  return blocks_per_tile(v) == 1 ? steps : (steps + 1) / 2;
+}
+// One wgmma takes at most so many steps of a tile, and so many boxes of different heights bring them.
+inline constexpr int kMostSteps = (kBlockRows + kFewRows) / kRowStep;
+
 // --- shared memory of one variant, in the order in which it is laid out [bytes] -----------------
 
-inline constexpr int kStagedCols = 64;        // columns of one staged output chunk (128 bytes)
+// Columns of one staged output chunk: 128 bytes, or what a warpgroup has of a tile.
+inline constexpr int kStagedCols = 64;
+constexpr int staged_cols(const GemmVariant& v) {
+  return v.transposed && v.out_cols() < 2 * kStagedCols ? v.out_cols() / 2 : kStagedCols;
+}
 inline constexpr int kStagedPerConsumer = 2;  // wgmma: output chunks in flight per warpgroup
 
 constexpr int a_stage_bytes(const GemmVariant& v) {
-  return kBlockRows * v.block_k * 2;
+  return most_rows(v) * v.block_k * 2;
 }
 constexpr int b_stage_bytes(const GemmVariant& v) {
   return v.block_n * v.block_k * 2;
 }
 // Tensor boxes that bring one stage of B.
 constexpr int b_boxes(const GemmVariant& v) {
-  return v.epilogue == Epilogue::kSiluMul ? 2 : 1;
-}
-constexpr int staged_chunk_bytes() {
-  return kConsumerRows * kStagedCols * 2;
+  return v.epilogue == Epilogue::kSiluMul && blocks_per_tile(v) == 1 ? 2 : 1;
 }
 constexpr int ring_bytes(const GemmVariant& v) {
   return v.stages * (a_stage_bytes(v) + b_stage_bytes(v));
+}
+// Barriers and tile headers sit behind the big buffers.
+inline constexpr int kControlBytes = 1024;
+
+// Rows of a staged output chunk. Transposed: as many steps as there is shared memory for, but for what the
+// control area and static variables of the kernels take.
+constexpr int staged_rows(const GemmVariant& v) {
+  if (!v.transposed)
+    return kConsumerRows;
+  const int step_bytes = kConsumerGroups * kStagedPerConsumer * kRowStep * staged_cols(v) * 2;
+  return (kMaxSharedBytes - 2 * kControlBytes - ring_bytes(v)) / step_bytes * kRowStep;
+}
+constexpr int staged_chunk_bytes(const GemmVariant& v) {
+  return staged_rows(v) * staged_cols(v) * 2;
 }
 // Output chunks of a half. The mma.sync form stages whole tiles: its warps finish their parts at different
 // times.
@@ -97,16 +138,13 @@ constexpr int staged_chunks(const GemmVariant& v) {
   return v.mainloop == Mainloop::kMma ? v.out_cols() / kStagedCols : kStagedPerConsumer;
 }
 constexpr int staged_bytes(const GemmVariant& v) {
-  return kConsumerGroups * staged_chunks(v) * staged_chunk_bytes();
+  return kConsumerGroups * staged_chunks(v) * staged_chunk_bytes(v);
 }
 // What a block may reuse once its tiles are done. The mma.sync form has some bytes to spare: 96 KiB hold
 // twelve rows of 4096, and these their barriers.
 constexpr int reusable_bytes(const GemmVariant& v) {
   return ring_bytes(v) + staged_bytes(v) + (v.mainloop == Mainloop::kMma ? 512 : 0);
 }
-
-// Barriers and tile headers sit behind the big buffers.
-inline constexpr int kControlBytes = 1024;
 
 // Dynamic shared memory of a block that runs this variant. The base must be 1024-byte aligned.
 constexpr int shared_bytes(const GemmVariant& v) {
@@ -132,11 +170,16 @@ constexpr bool is_valid(const GemmVariant& v) {
   const bool mma = v.mainloop == Mainloop::kMma;
   return (v.block_n == 128 || (!mma && v.block_n == 256)) &&
          (v.block_k == 64 || (mma && v.block_k == 32)) && !(mma && (v.deferred || v.gathers)) &&
-         v.stages >= 2 && v.stages <= 8 && shared_bytes(v) <= kMaxSharedBytes;
+         !(v.transposed && (mma || v.deferred || v.gathers)) && v.stages >= 2 && v.stages <= 8 &&
+         shared_bytes(v) <= kMaxSharedBytes;
 }
 
 constexpr GemmVariant gathering(GemmVariant v) {
   v.gathers = true;
+  return v;
+}
+constexpr GemmVariant transposed(GemmVariant v) {
+  v.transposed = true;
   return v;
 }
 constexpr GemmVariant by_mma(GemmVariant v) {
@@ -151,7 +194,9 @@ inline constexpr std::array kGemmVariants = {
     GemmVariant{128, 64, 6, Epilogue::kStore},       GemmVariant{128, 64, 6, Epilogue::kSiluMul},
     GemmVariant{256, 64, 4, Epilogue::kStore, true}, gathering({256, 64, 4, Epilogue::kStore}),
     gathering({256, 64, 4, Epilogue::kSiluMul}),     gathering({128, 64, 6, Epilogue::kStore}),
-    gathering({128, 64, 6, Epilogue::kSiluMul}),     by_mma({128, 64, 6, Epilogue::kStore}),
+    gathering({128, 64, 6, Epilogue::kSiluMul}),     transposed({256, 64, 4, Epilogue::kStore}),
+    transposed({256, 64, 4, Epilogue::kSiluMul}),    transposed({128, 64, 4, Epilogue::kStore}),
+    transposed({128, 64, 4, Epilogue::kSiluMul}),    by_mma({128, 64, 6, Epilogue::kStore}),
     by_mma({128, 64, 6, Epilogue::kSiluMul}),        by_mma({128, 32, 4, Epilogue::kStore}),
     by_mma({128, 32, 5, Epilogue::kSiluMul}),
 };
@@ -195,6 +240,8 @@ inline std::string to_string(const GemmVariant& v) {
     name += "_d";
   if (v.gathers)
     name += "_gather";
+  if (v.transposed)
+    name += "_t";
   name += v.epilogue == Epilogue::kSiluMul ? "_silu_mul" : "_store";
   return name;
 }

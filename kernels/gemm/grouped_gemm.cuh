@@ -31,6 +31,8 @@
 #include "gemm_storer.cuh"
 #include "mma_consumer.cuh"
 #include "mma_storer.cuh"
+#include "transposed_consumer.cuh"
+#include "transposed_storer.cuh"
 
 namespace fusescope::kernels {
 
@@ -60,14 +62,18 @@ __device__ inline void meet_block() {
 }
 
 template <GemmVariant V, class Gate, class Signal, class Probe>
-__device__ inline void run_wgmma_roles(const GroupedGemmArgs& args, const GemmSmem<V>& smem,
-                                       Gate& gate, Signal& signal, Probe& probe, int worker,
-                                       int workers) {
+__device__ __forceinline__ void run_wgmma_roles(const GroupedGemmArgs& args,
+                                                const GemmSmem<V>& smem, Gate& gate, Signal& signal,
+                                                Probe& probe, int worker, int workers) {
   const int group = static_cast<int>(threadIdx.x) / 128;
   const int warp = static_cast<int>(threadIdx.x) % 128 / 32;
   if (group < kConsumerGroups) {
     grow_registers<kConsumerRegisters<V>>();
-    consume_tiles<V>(args, smem, probe, group);
+    if constexpr (V.transposed) {
+      consume_transposed_tiles<V>(args, smem, probe, group);
+    } else {
+      consume_tiles<V>(args, smem, probe, group);
+    }
     meet_block<V>();
     shrink_registers<kGemmRegisters>();
   } else {
@@ -79,8 +85,13 @@ __device__ inline void run_wgmma_roles(const GroupedGemmArgs& args, const GemmSm
         produce_tiles<V>(args, smem, gate, probe, worker, workers);
       }
     } else if (warp <= kConsumerGroups) {
-      if (threadIdx.x % 32 == 0)
-        store_tiles<V>(args, smem, signal, probe, warp - 1);
+      if (threadIdx.x % 32 == 0) {
+        if constexpr (V.transposed) {
+          store_transposed_tiles<V>(args, smem, signal, probe, warp - 1);
+        } else {
+          store_tiles<V>(args, smem, signal, probe, warp - 1);
+        }
+      }
       __syncwarp();
     } else if constexpr (V.gathers) {
       if (threadIdx.x % 32 == 0)
@@ -112,9 +123,9 @@ __device__ inline void run_mma_roles(const GroupedGemmArgs& args, const GemmSmem
 }
 
 template <GemmVariant V, class Gate, class Signal, class Probe>
-__device__ inline void grouped_gemm(const GroupedGemmArgs& args, unsigned char* smem_base,
-                                    Gate& gate, Signal& signal, Probe& probe, int worker,
-                                    int workers) {
+__device__ __forceinline__ void grouped_gemm(const GroupedGemmArgs& args, unsigned char* smem_base,
+                                             Gate& gate, Signal& signal, Probe& probe, int worker,
+                                             int workers) {
   static_assert(is_valid(V), "the tile variant breaks its validity rule (gemm_variants.hpp)");
   const GemmSmem<V> smem{smem_base};
   if (threadIdx.x == 0)

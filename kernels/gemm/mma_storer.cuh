@@ -29,7 +29,7 @@ __device__ inline void mma_store_tiles(const GroupedGemmArgs& args, GemmSmem<V> 
         const int column = tile.n_tile() * V.out_cols() + chunk * kStagedCols;
         const int row = tile.row_block * kBlockRows + half * kConsumerRows;
         if (column < args.d_cols) {
-          ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &args.d, {column, row},
+          ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &args.d[0], {column, row},
                                     smem.chunk(half, chunk));
         }
       }

@@ -57,85 +57,69 @@ template <int N>
 struct Mma;
 
 // clang-format off
-template <>
-struct Mma<128> {
-  __device__ static void issue(float (&d)[64], std::uint64_t a, std::uint64_t b, int accumulate) {
-    asm volatile(
-        "{\n"
-        ".reg .pred accumulate;\n"
-        "setp.ne.b32 accumulate, %66, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-        "{"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
-        "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
-        "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
-        "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "
-        "%60, %61, %62, %63"
-        "}, %64, %65, accumulate, 1, 1, 0, 0;\n"
-        "}\n"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-          "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-          "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-          "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-          "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-          "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
-          "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-          "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
-          "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
-          "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-        : "l"(a), "l"(b), "r"(accumulate));
-  }
-};
+// Operands: the accumulators' names and places in portions of 16 columns, then the two descriptors and the predicate.
+#define FUSESCOPE_D16 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define FUSESCOPE_D32 FUSESCOPE_D16 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define FUSESCOPE_D48 FUSESCOPE_D32 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define FUSESCOPE_D64 FUSESCOPE_D48 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define FUSESCOPE_D80 FUSESCOPE_D64 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define FUSESCOPE_D96 FUSESCOPE_D80 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define FUSESCOPE_D112 FUSESCOPE_D96 ", %48, %49, %50, %51, %52, %53, %54, %55"
+#define FUSESCOPE_D128 FUSESCOPE_D112 ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define FUSESCOPE_D144 FUSESCOPE_D128 ", %64, %65, %66, %67, %68, %69, %70, %71"
+#define FUSESCOPE_D160 FUSESCOPE_D144 ", %72, %73, %74, %75, %76, %77, %78, %79"
+#define FUSESCOPE_D176 FUSESCOPE_D160 ", %80, %81, %82, %83, %84, %85, %86, %87"
+#define FUSESCOPE_D192 FUSESCOPE_D176 ", %88, %89, %90, %91, %92, %93, %94, %95"
+#define FUSESCOPE_D208 FUSESCOPE_D192 ", %96, %97, %98, %99, %100, %101, %102, %103"
+#define FUSESCOPE_D224 FUSESCOPE_D208 ", %104, %105, %106, %107, %108, %109, %110, %111"
+#define FUSESCOPE_D240 FUSESCOPE_D224 ", %112, %113, %114, %115, %116, %117, %118, %119"
+#define FUSESCOPE_D256 FUSESCOPE_D240 ", %120, %121, %122, %123, %124, %125, %126, %127"
+#define FUSESCOPE_R8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define FUSESCOPE_R16 FUSESCOPE_R8(0)
+#define FUSESCOPE_R32 FUSESCOPE_R16, FUSESCOPE_R8(8)
+#define FUSESCOPE_R48 FUSESCOPE_R32, FUSESCOPE_R8(16)
+#define FUSESCOPE_R64 FUSESCOPE_R48, FUSESCOPE_R8(24)
+#define FUSESCOPE_R80 FUSESCOPE_R64, FUSESCOPE_R8(32)
+#define FUSESCOPE_R96 FUSESCOPE_R80, FUSESCOPE_R8(40)
+#define FUSESCOPE_R112 FUSESCOPE_R96, FUSESCOPE_R8(48)
+#define FUSESCOPE_R128 FUSESCOPE_R112, FUSESCOPE_R8(56)
+#define FUSESCOPE_R144 FUSESCOPE_R128, FUSESCOPE_R8(64)
+#define FUSESCOPE_R160 FUSESCOPE_R144, FUSESCOPE_R8(72)
+#define FUSESCOPE_R176 FUSESCOPE_R160, FUSESCOPE_R8(80)
+#define FUSESCOPE_R192 FUSESCOPE_R176, FUSESCOPE_R8(88)
+#define FUSESCOPE_R208 FUSESCOPE_R192, FUSESCOPE_R8(96)
+#define FUSESCOPE_R224 FUSESCOPE_R208, FUSESCOPE_R8(104)
+#define FUSESCOPE_R240 FUSESCOPE_R224, FUSESCOPE_R8(112)
+#define FUSESCOPE_R256 FUSESCOPE_R240, FUSESCOPE_R8(120)
 
-template <>
-struct Mma<256> {
-  __device__ static void issue(float (&d)[128], std::uint64_t a, std::uint64_t b, int accumulate) {
-    asm volatile(
-        "{\n"
-        ".reg .pred accumulate;\n"
-        "setp.ne.b32 accumulate, %130, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
-        "{"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
-        "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
-        "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
-        "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "
-        "%60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, "
-        "%72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, "
-        "%84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-        "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "
-        "%108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, "
-        "%120, %121, %122, %123, %124, %125, %126, %127"
-        "}, %128, %129, accumulate, 1, 1, 0, 0;\n"
-        "}\n"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-          "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-          "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-          "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-          "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-          "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
-          "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-          "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-          "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
-          "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
-          "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]),
-          "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]),
-          "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),
-          "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]),
-          "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]),
-          "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]),
-          "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]),
-          "+f"(d[102]), "+f"(d[103]), "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]),
-          "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]),
-          "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
-          "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]),
-          "+f"(d[126]), "+f"(d[127])
-        : "l"(a), "l"(b), "r"(accumulate));
-  }
-};
+#define FUSESCOPE_MMA(N, A, B, ACCUMULATE)                                                       \
+  template <>                                                                                    \
+  struct Mma<N> {                                                                                \
+    __device__ __forceinline__ static void issue(float (&d)[N / 2], std::uint64_t a, std::uint64_t b,            \
+                                 int accumulate) {                                               \
+      asm volatile(                                                                              \
+          "{\n"                                                                                  \
+          ".reg .pred accumulate;\n"                                                             \
+          "setp.ne.b32 accumulate, " ACCUMULATE ", 0;\n"                                         \
+          "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.bf16.bf16 "                            \
+          "{" FUSESCOPE_D##N "}, " A ", " B ", accumulate, 1, 1, 0, 0;\n"                        \
+          "}\n"                                                                                  \
+          : FUSESCOPE_R##N                                                                       \
+          : "l"(a), "l"(b), "r"(accumulate));                                                    \
+    }                                                                                            \
+  };
+FUSESCOPE_MMA(16, "%8", "%9", "%10")
+FUSESCOPE_MMA(32, "%16", "%17", "%18")
+FUSESCOPE_MMA(48, "%24", "%25", "%26")
+FUSESCOPE_MMA(64, "%32", "%33", "%34")
+FUSESCOPE_MMA(80, "%40", "%41", "%42")
+FUSESCOPE_MMA(96, "%48", "%49", "%50")
+FUSESCOPE_MMA(112, "%56", "%57", "%58")
+FUSESCOPE_MMA(128, "%64", "%65", "%66")
+FUSESCOPE_MMA(144, "%72", "%73", "%74")
+FUSESCOPE_MMA(160, "%80", "%81", "%82")
+FUSESCOPE_MMA(256, "%128", "%129", "%130")
+#undef FUSESCOPE_MMA
 // clang-format on
 
 }  // namespace fusescope::kernels::wgmma

@@ -26,12 +26,15 @@ CASES = {  # experts, rows per expert, N, K, uniform routing
     "gate_up_uniform": (64, 256, 1536, 4096, True),
     "down_uniform": (64, 256, 4096, 768, True),
 }
-OURS = {  # output written under the next tile, half empty row blocks cost half, tiles dealt out by a counter
-    "round robin": (False, False, False),
-    "counter": (False, False, True),
-    "slack, round robin": (False, True, False),
-    "slack, counter": (False, True, True),
-    "slack, counter, deferred": (True, True, True),
+OURS = {  # variant, rows that hold nothing left out (slack), tiles dealt out by a counter
+    "round robin": ("n256_s4_store", False, False),
+    "counter": ("n256_s4_store", False, True),
+    "slack, round robin": ("n256_s4_store", True, False),
+    "slack, counter": ("n256_s4_store", True, True),
+    "160x256, round robin": ("n256_s4_t_store", True, False),
+    "160x256, counter": ("n256_s4_t_store", True, True),
+    "288x128, round robin": ("n128_s4_t_store", True, False),
+    "288x128, counter": ("n128_s4_t_store", True, True),
 }
 FORMS = ["DeepGEMM", *OURS]
 
@@ -41,14 +44,14 @@ class Library:
         self.c = ctypes.CDLL(path)
         self.c.fusescope_gemm_create.restype = ctypes.c_void_p
 
-    def create(self, a, b, d, routing, deferred, slack, counter):
+    def create(self, a, b, d, routing, variant, slack, counter):
         error = ctypes.create_string_buffer(256)
         pointer = lambda t: ctypes.c_void_p(t.data_ptr() if t is not None else None)
         handle = self.c.fusescope_gemm_create(
             ctypes.c_int64(a.shape[0]), ctypes.c_int64(b.shape[1]), ctypes.c_int64(b.shape[2]), b.shape[0],
             pointer(a), pointer(b), pointer(d), pointer(routing.expert_rows),
             pointer(routing.slack if slack else None), pointer(routing.next_tile if counter else None),
-            int(deferred), error)
+            variant.encode(), error)
         if not handle:
             raise SystemExit(error.value.decode())
         return handle

@@ -23,7 +23,7 @@ std::vector<int> prefix_of(const std::vector<int>& blocks_per_expert) {
 std::vector<TileJob> walk(const TileOrder& order, const std::vector<int>& prefix) {
   std::vector<TileJob> jobs;
   for (int tile = 0; tile < order.tiles(); ++tile) {
-    const int near = order.row_block_near(tile);
+    const int near = order.row_tile_near(tile);
     int expert = 0;
     while (prefix[static_cast<std::size_t>(expert) + 1] <= near)
       ++expert;
