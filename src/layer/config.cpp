@@ -105,7 +105,8 @@ struct Names<TileCounter> {
 };
 template <>
 struct Names<TileShape> {
-  static constexpr std::array<std::string_view, 3> kList = {"auto", "128x128", "128x256"};
+  static constexpr std::array<std::string_view, 5> kList = {"auto", "128x128", "128x256", "160x256",
+                                                            "288x128"};
 };
 template <>
 struct Names<GemmPath> {
@@ -262,7 +263,11 @@ std::span<const Knob> knobs() {
                                       "parts of a staging plane that are announced one by one"),
       knob<&Config::activation>("activation",
                                 "silu(gate) * up: own kernel, or kernel 1's epilogue"),
-      knob<&Config::tile>("tile", "the GEMM's tile, rows x columns; auto is the widest that runs"),
+      knob<&Config::tile>(
+          "tile",
+          "the GEMM's tile, rows x columns; auto is 128x256 where that runs, else 128x128. 160x256 "
+          "and 288x128 (wgmma, dispatch scatter) multiply rows in steps of 16, and a last row "
+          "block of up to 32 rows with the one before it"),
       knob<&Config::gemm>(
           "gemm",
           "instructions of the GEMMs: wgmma where the GPU has it (sm_90), mma (mma.sync) on "

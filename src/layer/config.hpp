@@ -25,7 +25,7 @@ enum class Activation { separate, fused };
 enum class ScheduleSite { device, host, fused };
 enum class LaunchOrder { stream, programmatic };
 enum class TileCounter { none, kernel_2, both };
-enum class TileShape { automatic, m128n128, m128n256 };
+enum class TileShape { automatic, m128n128, m128n256, m160n256, m288n128 };
 enum class GemmPath { automatic, wgmma, mma, mma_small };
 enum class Collectives { automatic, nccl, peer_copies };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "layer/row_tiles.hpp"
+
 namespace fusescope {
 namespace {
 
@@ -26,15 +28,25 @@ Config with_gemm_chosen(Config config, const DeviceLimits& device) {
   return config;
 }
 
+std::string tile_text(TileShape tile) {
+  Config config;
+  config.tile = tile;
+  return to_string(find_knob("tile")->get(config));
+}
+
+int tile_columns(TileShape tile) {
+  return tile == TileShape::m128n256 || tile == TileShape::m160n256 ? 256 : 128;
+}
+
 int tile_columns(const Config& chosen) {
-  return chosen.tile == TileShape::m128n256 ? 256 : 128;
+  return tile_columns(chosen.tile);
 }
 
 std::string describe_gemm(const Config& chosen) {
   const char* const by = chosen.gemm == GemmPath::wgmma ? "wgmma"
                          : chosen.gemm == GemmPath::mma ? "mma.sync"
                                                         : "mma.sync in 99 KiB of shared memory";
-  return fmt::format("{}, tiles of 128x{}", by, tile_columns(chosen));
+  return fmt::format("{}, tiles of {}", by, tile_text(chosen.tile));
 }
 
 std::string why_no_gemm(const Config& config, const DeviceLimits& device) {
@@ -43,11 +55,19 @@ std::string why_no_gemm(const Config& config, const DeviceLimits& device) {
   if (wgmma && (!device.wgmma || device.smem_per_block < kLargeGemmBytes)) {
     return fmt::format("gemm wgmma has no instructions on {}: auto or mma run there", device.name);
   }
-  if (!wgmma && chosen.tile == TileShape::m128n256) {
+  if (!wgmma && chosen.tile != TileShape::m128n128) {
     return fmt::format(
-        "tile 128x256 needs wgmma, and the GEMMs run with mma.sync{}: its warps have registers for "
+        "tile {} needs wgmma, and the GEMMs run with mma.sync{}: its warps have registers for "
         "128x128 (tile auto or 128x128)",
-        config.gemm == GemmPath::automatic ? " on " + device.name : "");
+        tile_text(chosen.tile), config.gemm == GemmPath::automatic ? " on " + device.name : "");
+  }
+  const bool gathers = config.form == LayerForm::fused && config.dispatch == Dispatch::gather;
+  if (gathers && row_grouping(chosen.tile).row_step > 0) {
+    return fmt::format(
+        "tile {} takes rows that lie together, and dispatch gather brings each on its own "
+        "(dispatch "
+        "scatter, or tile auto, 128x128 or 128x256)",
+        tile_text(chosen.tile));
   }
   if (device.smem_per_block < kSmallGemmBytes) {
     return fmt::format("the GEMMs need {} bytes of shared memory, and a block of {} has {}",

@@ -16,7 +16,10 @@ inline constexpr int kSmallGemmBytes = 99 * 1024;
 // mma_small.
 Config with_gemm_chosen(Config config, const DeviceLimits& device);
 
-// Of such a config: columns of its tile; and both in words, "wgmma, tiles of 128x256".
+// Of such a config: its tile as the knob writes it, and the columns of that; and both in words, "wgmma, tiles
+// of 128x256".
+std::string tile_text(TileShape tile);
+int tile_columns(TileShape tile);
 int tile_columns(const Config& chosen);
 std::string describe_gemm(const Config& chosen);
 

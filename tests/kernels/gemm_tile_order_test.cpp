@@ -4,10 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
+
+#include "base/random.hpp"
+#include "layer/problem.hpp"
+#include "layer/row_tiles.hpp"
 
 namespace fusescope::kernels {
 namespace {
@@ -79,6 +85,79 @@ TEST(GemmTileOrder, NeighboursReadTheSameWeights) {
   const std::vector<std::pair<int, int>> want = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {1, 2},
                                                  {2, 0}, {2, 1}, {2, 2}, {3, 0}, {3, 1}, {3, 2}};
   EXPECT_EQ(places, want);
+}
+
+// --- transposed variants: which row blocks are one tile ---
+
+ScheduleTables random_tables(std::uint64_t index) {
+  Random random(31, index);
+  const auto between = [&](int least, int most) {
+    return least + static_cast<int>(random.below(static_cast<std::uint64_t>(most - least + 1)));
+  };
+  Shape shape;
+  shape.ranks = between(1, 4);
+  shape.tokens_per_rank = between(1, 250);
+  shape.hidden = 64;
+  shape.intermediate = 64;
+  shape.experts = between(1, 40);
+  shape.topk = between(1, std::min(shape.experts, 4));
+  RoutingSpec spec;
+  spec.kind = RoutingKind::zipf;
+  spec.alpha = random.unit() * 3;
+  spec.seed = random.next();
+  return build_tables_golden(shape, make_problem(shape, spec).routing, SlotOrder::by_token, 0);
+}
+
+// As Schedule walks them: tiles are numbered without the row blocks that go with another.
+std::vector<TileJob> transposed_walk(const ScheduleTables& tables, int n_tiles, int column_groups,
+                                     int block_group) {
+  const auto first_block = [&](int expert) {
+    return tables.expert_rows[static_cast<std::size_t>(expert)] / kBlockRows;
+  };
+  const auto rows_in = [&](int block) {
+    return kBlockRows - tables.slack[static_cast<std::size_t>(block)];
+  };
+  const int experts = static_cast<int>(tables.expert_rows.size()) - 1;
+  std::vector<int> merged_before{0};
+  std::vector<int> first_tile{0};
+  for (int expert = 0; expert < experts; ++expert) {
+    const int last = first_block(expert + 1) - 1;
+    const bool merges = first_block(expert) < last && goes_with_the_one_before(rows_in(last));
+    merged_before.push_back(merged_before.back() + (merges ? 1 : 0));
+    first_tile.push_back(first_block(expert + 1) - merged_before.back());
+  }
+  std::vector<TileJob> jobs =
+      walk({first_tile.back(), n_tiles, column_groups, block_group}, first_tile);
+  for (TileJob& job : jobs) {
+    const int last = first_block(job.expert + 1) - 1;
+    job.row_block += merged_before[static_cast<std::size_t>(job.expert)];
+    job.rows = rows_of_tile(job.row_block, last, rows_in(last));
+  }
+  return jobs;
+}
+
+TEST(GemmTileOrder, TransposedTilesAreTheLayersRowTiles) {
+  int merged = 0;
+  int experts_of_many = 0;
+  for (std::uint64_t index = 0; index < 200; ++index) {
+    const ScheduleTables tables = random_tables(index);
+    const std::vector<RowTile> tiles = row_tiles(tables, row_grouping(TileShape::m160n256));
+    constexpr int kNTiles = 4;
+    std::vector<std::tuple<int, int, int, int>> want;
+    for (const RowTile& tile : tiles) {
+      for (int n_tile = 0; n_tile < kNTiles; ++n_tile)
+        want.emplace_back(tile.first, n_tile, tile.blocks, tile.rows);
+      merged += tile.blocks > 1;
+      experts_of_many += tile.blocks > 1 && tile.first > 0;
+    }
+    std::vector<std::tuple<int, int, int, int>> got;
+    for (const TileJob& job : transposed_walk(tables, kNTiles, index % 2 == 0 ? 1 : 2, 3))
+      got.emplace_back(job.row_block, job.n_tile, job.row_blocks(), job.rows);
+    std::sort(got.begin(), got.end());
+    EXPECT_EQ(got, want) << "tables " << index;
+  }
+  EXPECT_GE(merged, 100);
+  EXPECT_GE(experts_of_many, 50);
 }
 
 }  // namespace

@@ -46,6 +46,25 @@ TEST(GemmPaths, AreSaidInWords) {
   EXPECT_EQ(describe_gemm(with_gemm_chosen({}, kHopper)), "wgmma, tiles of 128x256");
   EXPECT_EQ(describe_gemm(with_gemm_chosen({}, kWorkstation)),
             "mma.sync in 99 KiB of shared memory, tiles of 128x128");
+  EXPECT_EQ(
+      describe_gemm(with_gemm_chosen(with(GemmPath::automatic, TileShape::m160n256), kHopper)),
+      "wgmma, tiles of 160x256");
+}
+
+TEST(GemmPaths, TilesAreWrittenAndReadByTheirRowsAndColumns) {
+  for (const auto& [shape, text, columns] : {std::tuple{TileShape::m128n128, "128x128", 128},
+                                             {TileShape::m128n256, "128x256", 256},
+                                             {TileShape::m160n256, "160x256", 256},
+                                             {TileShape::m288n128, "288x128", 128}}) {
+    Config config;
+    set_knob_text(config, std::string("tile=") + text, "--set");
+    EXPECT_EQ(config.tile, shape);
+    EXPECT_EQ(tile_text(shape), text);
+    EXPECT_EQ(tile_columns(shape), columns);
+  }
+  Config config;
+  const auto refused = test::refusal([&] { set_knob_text(config, "tile=160x128", "--set"); });
+  EXPECT_TRUE(test::contains(refused.accepted, "160x256")) << refused.accepted;
 }
 
 TEST(GemmPaths, EveryDeviceRunsItsOwnChoice) {
@@ -68,6 +87,21 @@ TEST(GemmPaths, RefusalsSayWhatWouldRun) {
       why_no_gemm(with(GemmPath::automatic, TileShape::m128n256), kWorkstation),
       "tile 128x256 needs wgmma, and the GEMMs run with mma.sync on an sm_120: its warps have "
       "registers for 128x128 (tile auto or 128x128)");
+  for (const TileShape tile : {TileShape::m160n256, TileShape::m288n128}) {
+    EXPECT_EQ(why_no_gemm(with(GemmPath::automatic, tile), kHopper), "");
+    EXPECT_EQ(why_no_gemm(with(GemmPath::mma, tile), kHopper),
+              "tile " + tile_text(tile) +
+                  " needs wgmma, and the GEMMs run with mma.sync: its warps have registers for "
+                  "128x128 (tile auto or 128x128)");
+    Config gathers = with(GemmPath::automatic, tile);
+    gathers.dispatch = Dispatch::gather;
+    EXPECT_EQ(why_no_gemm(gathers, kHopper),
+              "tile " + tile_text(tile) +
+                  " takes rows that lie together, and dispatch gather brings each on its own "
+                  "(dispatch scatter, or tile auto, 128x128 or 128x256)");
+    gathers.form = LayerForm::serial;
+    EXPECT_EQ(why_no_gemm(gathers, kHopper), "");
+  }
   EXPECT_EQ(why_no_gemm({}, {"an old GPU", 80, 64 * 1024}),
             "the GEMMs need 101376 bytes of shared memory, and a block of an old GPU has 65536");
 }

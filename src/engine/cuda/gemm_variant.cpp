@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "layer/gemm_path.hpp"
+#include "layer/row_tiles.hpp"
 
 namespace fusescope::engine::cuda {
 
@@ -13,13 +14,15 @@ kernels::GemmVariant gemm_variant(GemmPath path, TileShape tile, kernels::Epilog
                                   bool gathers) {
   const auto mainloop =
       path == GemmPath::wgmma ? kernels::Mainloop::kWgmma : kernels::Mainloop::kMma;
-  const int columns = tile == TileShape::m128n256 ? 256 : 128;
+  const int columns = tile_columns(tile);
+  const bool transposed = row_grouping(tile).row_step > 0;
   const int most_bytes =
       path == GemmPath::mma_small ? kernels::kSmallSharedBytes : kernels::kMaxSharedBytes;
   const kernels::GemmVariant* found = nullptr;
   for (const kernels::GemmVariant& v : kernels::kGemmVariants) {
     const bool fits = v.mainloop == mainloop && v.block_n == columns && v.epilogue == epilogue &&
-                      !v.deferred && v.gathers == gathers && shared_bytes(v) <= most_bytes;
+                      !v.deferred && v.gathers == gathers && v.transposed == transposed &&
+                      shared_bytes(v) <= most_bytes;
     // The deepest ring of those that fit.
     if (fits && (found == nullptr || ring_bytes(v) > ring_bytes(*found))) {
       found = &v;

@@ -11,6 +11,7 @@
 #include "base/suggest.hpp"
 #include "engine/cuda/gemm_variant.hpp"
 #include "layer/gemm_path.hpp"
+#include "layer/row_tiles.hpp"
 
 namespace fusescope::engine::cuda::projection {
 namespace {
@@ -221,6 +222,11 @@ std::string why_illegal(const Shape& shape, const Config& wanted, const DeviceLi
   fusescope::Config layer;
   layer.gemm = wanted.gemm;
   layer.tile = wanted.tile;
+  if (row_grouping(config.tile).row_step > 0) {
+    return fmt::format(
+        "tile {} is built for the layer's kernels alone (auto, m128n128 or m128n256)",
+        tile_text(config.tile));
+  }
   if (std::string why = why_no_gemm(layer, device); !why.empty()) {
     return why;
   }
