@@ -18,11 +18,37 @@ std::string range_text(std::size_t size) {
   return "[0, " + std::to_string(size) + ")";
 }
 
+// A tile's row blocks follow each other in one expert, from the one that names it on.
+std::string check_tiles(const Wiring& wiring) {
+  for (std::size_t rank = 0; rank < wiring.tile_of_row_block.size(); ++rank) {
+    const std::vector<std::int32_t>& tiles = wiring.tile_of_row_block[rank];
+    const std::vector<std::int32_t> none;
+    const auto& experts =
+        rank < wiring.expert_of_row_block.size() ? wiring.expert_of_row_block[rank] : none;
+    const std::string of_rank = "wiring: rank " + std::to_string(rank);
+    if (tiles.size() != experts.size()) {
+      return of_rank + " has tiles of " + std::to_string(tiles.size()) + " row blocks, expected " +
+             std::to_string(experts.size());
+    }
+    for (std::size_t block = 0; block < tiles.size(); ++block) {
+      const bool own = tiles[block] == static_cast<std::int32_t>(block);
+      const bool follows =
+          block > 0 && tiles[block] == tiles[block - 1] && experts[block] == experts[block - 1];
+      if (!own && !follows) {
+        return of_rank + " row block " + std::to_string(block) + " is in the tiles of row block " +
+               std::to_string(tiles[block]) + ", expected its own or those of the one before it";
+      }
+    }
+  }
+  return "";
+}
+
 std::string check_wiring(const Wiring& wiring) {
   const auto ranks = static_cast<std::size_t>(std::max(wiring.ranks, 0));
   for (const auto& [what, size] :
        {std::pair<std::string_view, std::size_t>{"hit_row_block", wiring.hit_row_block.size()},
-        {"expert_of_row_block", wiring.expert_of_row_block.size()}}) {
+        {"expert_of_row_block", wiring.expert_of_row_block.size()},
+        {"tile_of_row_block", wiring.tile_of_row_block.size()}}) {
     if (size != 0 && size != ranks) {
       return "wiring: " + std::string(what) + " has " + std::to_string(size) + " ranks, expected " +
              std::to_string(ranks);
@@ -46,7 +72,7 @@ std::string check_wiring(const Wiring& wiring) {
       }
     }
   }
-  return "";
+  return check_tiles(wiring);
 }
 
 std::string check_counters(const Timeline& timeline) {

@@ -51,19 +51,16 @@ void Dependencies::size_tables() {
   for (const Track& track : timeline_->tracks) {
     ranks_ = std::max(ranks_, track.rank + 1);
   }
-  int row_blocks = 0;
   std::vector<int> tokens(kKinds, 0);
   for (const Event& event : timeline_->events) {
-    row_blocks = std::max(row_blocks, event.row_block < INT32_MAX ? event.row_block + 1 : 0);
     int& most = tokens[index_of(event.kind)];
     most = std::max(most, event.token < INT32_MAX ? event.token + 1 : 0);
   }
   // What the wiring does not know is not looked up: a wild id must not size a table.
-  int most_row_blocks = 0;
+  int row_blocks = 0;
   for (const auto& experts : wiring.expert_of_row_block) {
-    most_row_blocks = std::max(most_row_blocks, static_cast<int>(experts.size()));
+    row_blocks = std::max(row_blocks, static_cast<int>(experts.size()));
   }
-  row_blocks = std::min(row_blocks, most_row_blocks);
   const int most_tokens = std::max(wiring.ranks, 0) * std::max(wiring.tokens_per_rank, 0);
 
   const auto ranks = static_cast<std::size_t>(ranks_);
@@ -199,12 +196,25 @@ EventId Dependencies::opening_arrive(int rank, int row_block) const {
   return opening_.at(rank, row_block);
 }
 
+int Dependencies::last_to_open(int rank, int row_block) const {
+  int last = row_block;
+  const int end = timeline_->wiring.last_of_tile(rank, row_block);
+  for (int block = row_block; block < end; ++block) {
+    const EventId id = opening_arrive(rank, block + 1);
+    const EventId before = opening_arrive(rank, last);
+    if (id != kNone && (before == kNone || event(id).end_ns > event(before).end_ns)) {
+      last = block + 1;
+    }
+  }
+  return last;
+}
+
 EventId Dependencies::activating_epilogue(int rank, int row_block) const {
-  return activating_.at(rank, row_block);
+  return activating_.at(rank, timeline_->wiring.tile_of(rank, row_block));
 }
 
 EventId Dependencies::completing_epilogue(int rank, int row_block) const {
-  return completing_.at(rank, row_block);
+  return completing_.at(rank, timeline_->wiring.tile_of(rank, row_block));
 }
 
 EventId Dependencies::readying_epilogue(int rank, int token) const {
@@ -218,7 +228,7 @@ EventId Dependencies::readying_epilogue(int rank, int token) const {
   const std::size_t begin = static_cast<std::size_t>(token) * topk;
   EventId last = kNone;
   for (std::size_t hit = begin; hit < std::min(begin + topk, blocks.size()); ++hit) {
-    const EventId id = completing_.at(rank, blocks[hit]);
+    const EventId id = completing_epilogue(rank, blocks[hit]);
     if (id != kNone && (last == kNone || event(id).end_ns > event(last).end_ns)) {
       last = id;
     }
@@ -239,7 +249,7 @@ EventId Dependencies::cause(EventId id) const {
   const int rank = rank_of(id);
   switch (what.kind) {
     case Kind::gate_wait:
-      return opening_arrive(rank, what.row_block);
+      return opening_arrive(rank, last_to_open(rank, what.row_block));
     case Kind::activation_wait:
       return activating_epilogue(rank, what.row_block);
     case Kind::ready_wait: {

@@ -73,7 +73,10 @@ class Dependencies {
   // Kernel 1: which arrive opened this row block, that is counted last among the tokens that hit
   // it.
   EventId opening_arrive(int rank, int row_block) const;
-  // Which epilogue of kernel 1, and which of kernel 2, completed this row block.
+  // Kernel 1: of the row blocks of the tiles that are named by this one, the one that opened last.
+  int last_to_open(int rank, int row_block) const;
+  // Which epilogue of kernel 1, and which of kernel 2, completed this row block. It may be of tiles that are
+  // named by another.
   EventId activating_epilogue(int rank, int row_block) const;
   EventId completing_epilogue(int rank, int row_block) const;
   // Which epilogue completed the last of this token's K row blocks. O(K).
@@ -81,10 +84,10 @@ class Dependencies {
   // Which watermark a sender raised at a receiver.
   EventId watermark(int sender, int receiver, int chunk) const;
 
-  // What a wait waited for, on another track: gate_wait -> opening arrive, activation_wait ->
-  // activating epilogue, ready_wait -> readying epilogue, reduce_wait -> watermark, barrier and the other collective phases -> the last rank to
-  // enter (kNone if that is the event itself), a kernel's phase -> the last event of its blocks.
-  // Else kNone.
+  // What a wait waited for, on another track: gate_wait -> opening arrive of the tile's last row block to open,
+  // activation_wait -> activating epilogue, ready_wait -> readying epilogue, reduce_wait -> watermark, barrier
+  // and the other collective phases -> the last rank to enter (kNone if that is the event itself), a kernel's
+  // phase -> the last event of its blocks. Else kNone.
   EventId cause(EventId id) const;
 
   // The first event found that repeats another where the contract allows one (a phase of a rank, a

@@ -63,6 +63,7 @@ enum class Kind : std::uint8_t {
   arrive,   // [token] counting the K arrivals; end = all counted
 
   // Compute blocks. Kernel 1 waits at gates for tokens; both kernels compute and store tiles.
+  // A tile of several row blocks is named by the first (Wiring::tile_of_row_block).
   gate_wait,        // [row_block, index: n tile] begin = first poll, end = open
   activation_wait,  // [row_block, index: n tile] kernel 2, programmatic: until kernel 1 has the row block
   mainloop,         // [row_block, index: n tile]

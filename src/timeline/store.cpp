@@ -208,6 +208,8 @@ std::string encode_timeline(const Timeline& timeline) {
   write_tracks(out, timeline.tracks);
   write_events(out, timeline.events);
   write_counters(out, timeline.counters);
+  // Behind everything else: what does not know of it refuses the file, and does not take it for another.
+  write_rows(out, timeline.wiring.tile_of_row_block);
   return gzip(out.take());
 }
 
@@ -231,6 +233,7 @@ Timeline decode_timeline(std::string_view bytes, const std::string& file) {
   read_tracks(in, header, timeline.tracks);
   read_events(in, header, timeline.events);
   read_counters(in, header, timeline.counters);
+  read_rows(in, "tiles of row blocks", header.tile_rows, timeline.wiring.tile_of_row_block);
   if (in.left() != 0) {
     in.refuse(std::to_string(in.left()) + " bytes follow the last column", "a whole file");
   }

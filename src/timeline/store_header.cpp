@@ -154,7 +154,8 @@ std::string header_text(const Timeline& timeline) {
                          {"n_tiles_2", wiring.n_tiles_2},
                          {"watermark_chunks", wiring.watermark_chunks},
                          {"hits", sizes_of(wiring.hit_row_block)},
-                         {"row_blocks", sizes_of(wiring.expert_of_row_block)}}},
+                         {"row_blocks", sizes_of(wiring.expert_of_row_block)},
+                         {"tiles", sizes_of(wiring.tile_of_row_block)}}},
                        {"kinds", names_of<Kind>(kKinds)},
                        {"stages", names_of<Stage>(kStages)},
                        {"roles", names_of<Role>(kRoles)},
@@ -184,6 +185,9 @@ StoreHeader read_header(const std::string& text, const std::string& file) {
   shell.end_ns = wall.element(1).as_integer(INT64_MIN, INT64_MAX);
   header.hit_rows = read_sizes(stored.at("wiring").at("hits"));
   header.expert_rows = read_sizes(stored.at("wiring").at("row_blocks"));
+  if (stored.at("wiring").has("tiles")) {  // not in files of earlier programs
+    header.tile_rows = read_sizes(stored.at("wiring").at("tiles"));
+  }
   header.kinds = numbering<Kind>(stored.at("kinds"), kKinds);
   header.stages = numbering<Stage>(stored.at("stages"), kStages);
   header.roles = numbering<Role>(stored.at("roles"), kRoles);

@@ -13,6 +13,7 @@ struct StoreHeader {
   Timeline shell;                     // meta, wall, scalars of the wiring, counters' names; no rows
   std::vector<std::size_t> hit_rows;  // per rank
   std::vector<std::size_t> expert_rows;  // per rank
+  std::vector<std::size_t> tile_rows;    // per rank; none where every row block has its own tiles
   std::size_t track_rows = 0;
   std::size_t event_rows = 0;
   std::vector<std::size_t> counter_rows;  // per counter

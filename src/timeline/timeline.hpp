@@ -22,6 +22,15 @@ struct Wiring {
   // Per rank: the row block of each hit [R*T, K], and the expert of each row block.
   std::vector<std::vector<std::int32_t>> hit_row_block;
   std::vector<std::vector<std::int32_t>> expert_of_row_block;
+  // Per rank and row block: the row block by which the tiles that multiply it are named. Empty: each its own.
+  std::vector<std::vector<std::int32_t>> tile_of_row_block;
+
+  // Row blocks out of range are their own.
+  int tile_of(int rank, int row_block) const;
+  // The last row block of the tiles that multiply this one.
+  int last_of_tile(int rank, int row_block) const;
+  // Row blocks that name tiles.
+  int row_tiles(int rank) const;
   bool operator==(const Wiring&) const = default;
 };
 

@@ -29,6 +29,8 @@ Event& find(Timeline& timeline, Kind kind, int rank, int key) {
 TEST(Check, ConsistentTimelinesPass) {
   EXPECT_EQ(check(tiny_layer()), "");
   EXPECT_EQ(check(tiny_layer({.ranks = 1})), "");
+  EXPECT_EQ(check(tiny_layer({.merged = true})), "");
+  EXPECT_EQ(check(tiny_layer({.row_blocks = 4, .n_tiles_2 = 3, .merged = true})), "");
   EXPECT_EQ(check(tiny_layer({.ranks = 4,
                               .tokens_per_rank = 64,
                               .topk = 4,
@@ -182,7 +184,32 @@ std::vector<Damage> damages() {
       Damage{"AWallOfCenturies", [](Timeline& t) { t.end_ns += 1LL << 60; },
              "ns is longer than any iteration"},
       Damage{"WiringTooShort", [](Timeline& t) { t.wiring.hit_row_block[1].pop_back(); },
-             "rank 1 has 15 hits, expected 16"}};
+             "rank 1 has 15 hits, expected 16"},
+      Damage{"NobodysTile",
+             [](Timeline& t) {
+               t.wiring.tile_of_row_block = {{0, 1, 1}, {0, 1, 2}};
+             },
+             "rank 0 row block 2 is in the tiles of row block 1, expected its own"},
+      Damage{"TileOfARowBlockBehind",
+             [](Timeline& t) {
+               t.wiring.tile_of_row_block = {{0, 1, 2}, {1, 1, 2}};
+             },
+             "rank 1 row block 0 is in the tiles of row block 1, expected its own"},
+      Damage{"TilesOfTooFewRowBlocks",
+             [](Timeline& t) {
+               t.wiring.tile_of_row_block = {{0, 1}, {0, 1, 2}};
+             },
+             "rank 0 has tiles of 2 row blocks, expected 3"},
+      Damage{"TilesOfTooFewRanks",
+             [](Timeline& t) {
+               t.wiring.tile_of_row_block = {{0, 1, 2}};
+             },
+             "tile_of_row_block has 1 ranks, expected 2"},
+      Damage{"TilesWhereTheWiringHasNone",
+             [](Timeline& t) {
+               t.wiring.tile_of_row_block = {{0, 0, 2}, {0, 0, 2}};
+             },
+             "row block 1 has 2 of 0 epilogues in GEMM 1"}};
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CheckFinds, testing::ValuesIn(damages()),

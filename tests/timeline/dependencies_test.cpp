@@ -59,6 +59,52 @@ TEST(Dependencies, EveryWaitOfTheTinyLayerEndsWithItsCauseOrAtOnce) {
   EXPECT_EQ(waits, 2 * (3 * 2 + 8 + 2));
 }
 
+// Row blocks 0 and 1 are one tile, which waits for both and completes both.
+TEST(Dependencies, ATileOfTwoRowBlocksIsTheTileOfBoth) {
+  const Timeline timeline = tiny_layer({.topk = 1, .merged = true});
+  const Wiring& wiring = timeline.wiring;
+  EXPECT_EQ(wiring.tile_of(1, 1), 0);
+  EXPECT_EQ(wiring.last_of_tile(1, 0), 1);
+  EXPECT_EQ(wiring.last_of_tile(1, 1), 1);
+  EXPECT_EQ(wiring.last_of_tile(1, 2), 2);
+  EXPECT_EQ(wiring.tile_of(2, 1), 1);
+  EXPECT_EQ(wiring.tile_of(0, 3), 3);
+  EXPECT_EQ(wiring.row_tiles(0), 2);
+  const Dependencies dependencies(timeline);
+  for (int rank = 0; rank < 2; ++rank) {
+    for (const auto& [stage, epilogue] :
+         {std::pair{Stage::dispatch_gemm, &Dependencies::activating_epilogue},
+          {Stage::gemm_combine_push, &Dependencies::completing_epilogue}}) {
+      const auto last =
+          latest(timeline, [&, stage = stage](const Event& event, const Track& track) {
+            return event.kind == Kind::epilogue && track.rank == rank && track.stage == stage &&
+                   event.row_block == 0;
+          });
+      ASSERT_NE(last, kNone);
+      EXPECT_EQ((dependencies.*epilogue)(rank, 0), last);
+      EXPECT_EQ((dependencies.*epilogue)(rank, 1), last);
+    }
+    EXPECT_EQ(dependencies.last_to_open(rank, 0), 1);
+    EXPECT_EQ(dependencies.last_to_open(rank, 2), 2);
+  }
+  int waits = 0;
+  int for_the_second = 0;
+  for (Dependencies::EventId id = 0; id < timeline.events.size(); ++id) {
+    const Event& event = timeline.events[id];
+    if (event.kind == Kind::gate_wait || event.kind == Kind::ready_wait) {
+      const auto cause = dependencies.cause(id);
+      ASSERT_NE(cause, kNone) << name(event.kind);
+      EXPECT_EQ(event.end_ns, std::max(event.begin_ns + 1, timeline.events[cause].end_ns));
+      ++waits;
+      for_the_second += event.kind == Kind::gate_wait && event.row_block == 0 &&
+                        cause == dependencies.opening_arrive(dependencies.rank_of(id), 1) &&
+                        cause != dependencies.opening_arrive(dependencies.rank_of(id), 0);
+    }
+  }
+  EXPECT_EQ(waits, 2 * (2 * 2 + 8));
+  EXPECT_GT(for_the_second, 0);
+}
+
 TEST(Dependencies, LastRankToEnterIsTheCauseOfTheOthersBarriers) {
   const Timeline timeline = tiny_layer();
   const Dependencies dependencies(timeline);

@@ -78,6 +78,12 @@ TEST_F(Store, ReturnsWhatWasSaved) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(Store, ReturnsWhichRowBlocksAreOneTile) {
+  const Timeline timeline = tiny_layer({.merged = true});
+  ASSERT_FALSE(timeline.wiring.tile_of_row_block.empty());
+  EXPECT_EQ(decode_timeline(encode_timeline(timeline), "x.fst"), timeline);
+}
+
 TEST_F(Store, KeepsEveryValueThatATypeCanHold) {
   Timeline timeline;
   timeline.wiring.ranks = 2;

@@ -29,6 +29,13 @@ class Builder {
     }
     wiring.hit_row_block.assign(static_cast<std::size_t>(sketch.ranks), hits);
     wiring.expert_of_row_block.assign(static_cast<std::size_t>(sketch.ranks), experts);
+    if (sketch.merged) {
+      std::vector<std::int32_t> tiles;
+      for (int block = 0; block < sketch.row_blocks; ++block) {
+        tiles.push_back(block / 2 * 2);
+      }
+      wiring.tile_of_row_block.assign(static_cast<std::size_t>(sketch.ranks), tiles);
+    }
 
     Meta& meta = timeline_.meta;
     meta.provenance = Provenance::simulated;
@@ -81,6 +88,12 @@ class Builder {
                 .track = stream_[static_cast<std::size_t>(rank)],
                 .index = index,
                 .kind = kind});
+  }
+
+  int blocks_of_tile() const { return sketch_.merged ? 2 : 1; }
+  int row_tiles() const { return (sketch_.row_blocks + blocks_of_tile() - 1) / blocks_of_tile(); }
+  int end_of_tile(int row_block) const {
+    return std::min(row_block + blocks_of_tile(), sketch_.row_blocks);
   }
 
   std::int64_t first_kernels(int rank) {
@@ -138,11 +151,14 @@ class Builder {
       const std::uint32_t where =
           track({rank, rank, Stage::dispatch_gemm, Role::compute, block, 0});
       std::int64_t now = begin;
-      const int tiles = sketch_.row_blocks * sketch_.n_tiles_1;
+      const int tiles = row_tiles() * sketch_.n_tiles_1;
       for (std::int32_t tile = block; tile < tiles; tile += sketch_.compute_blocks) {
-        const std::int32_t row_block = tile / sketch_.n_tiles_1;
+        const std::int32_t row_block = tile / sketch_.n_tiles_1 * blocks_of_tile();
         const std::int32_t n_tile = tile % sketch_.n_tiles_1;
-        const std::int64_t open = std::max(now + 1, opens[static_cast<std::size_t>(row_block)]);
+        std::int64_t open = now + 1;
+        for (int at = row_block; at < end_of_tile(row_block); ++at) {
+          open = std::max(open, opens[static_cast<std::size_t>(at)]);
+        }
         now = add({now, open, where, -1, row_block, n_tile, -1, Kind::gate_wait});
         now = add({now, now + 50, where, -1, row_block, n_tile, -1, Kind::mainloop});
         now = add({now, now + 10, where, -1, row_block, n_tile, -1, Kind::epilogue});
@@ -159,14 +175,16 @@ class Builder {
       const std::uint32_t where =
           track({rank, rank, Stage::gemm_combine_push, Role::compute, block, 0});
       std::int64_t now = begin;
-      const int tiles = sketch_.row_blocks * sketch_.n_tiles_2;
+      const int tiles = row_tiles() * sketch_.n_tiles_2;
       for (std::int32_t tile = block; tile < tiles; tile += sketch_.compute_blocks) {
-        const std::int32_t row_block = tile / sketch_.n_tiles_2;
+        const std::int32_t row_block = tile / sketch_.n_tiles_2 * blocks_of_tile();
         const std::int32_t n_tile = tile % sketch_.n_tiles_2;
         now = add({now, now + 40, where, -1, row_block, n_tile, -1, Kind::mainloop});
         now = add({now, now + 8, where, -1, row_block, n_tile, -1, Kind::epilogue});
-        auto& time = done[static_cast<std::size_t>(row_block)];
-        time = std::max(time, now);
+        for (int at = row_block; at < end_of_tile(row_block); ++at) {
+          auto& time = done[static_cast<std::size_t>(at)];
+          time = std::max(time, now);
+        }
       }
       end = std::max(end, now);
     }

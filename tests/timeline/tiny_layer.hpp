@@ -16,8 +16,9 @@ struct Sketch {
   int n_tiles_1 = 2;
   int n_tiles_2 = 1;
   int compute_blocks = 2;
-  int lanes = 2;       // of the one communication block of kernel 1
-  int job_blocks = 1;  // of kernel 2
+  int lanes = 2;        // of the one communication block of kernel 1
+  int job_blocks = 1;   // of kernel 2
+  bool merged = false;  // an expert's two row blocks are one tile
 };
 
 // Row block of hit k of a token: tokens fill the row blocks in id order, the k-th hit k blocks

@@ -14,6 +14,7 @@
 #include "engine/cuda/record_memory.hpp"
 #include "engine/cuda/record_turns.hpp"
 #include "kernels/clock_ping.hpp"
+#include "layer/row_tiles.hpp"
 #include "timeline/collect/clock_alignment.hpp"
 
 namespace fusescope::engine::cuda {
@@ -47,7 +48,9 @@ double timer_step_ns(const std::vector<Device>& devices) {
   return static_cast<double>(most);
 }
 
-void wire(LayerRunner& runner, timeline::Timeline& timeline, std::vector<ScheduleTables>& tables) {
+// `grouping`: of the configured tile.
+void wire(LayerRunner& runner, const RowGrouping& grouping, timeline::Timeline& timeline,
+          std::vector<ScheduleTables>& tables) {
   const RankPlan& plan = runner.plan(0);
   timeline::Wiring& wiring = timeline.wiring;
   wiring.ranks = plan.layer.ranks;
@@ -65,6 +68,9 @@ void wire(LayerRunner& runner, timeline::Timeline& timeline, std::vector<Schedul
     }
     wiring.hit_row_block.push_back(std::move(row_blocks));
     wiring.expert_of_row_block.push_back(experts_of_row_blocks(tables.back()));
+    if (grouping.merges()) {
+      wiring.tile_of_row_block.push_back(tiles_of_row_blocks(row_tiles(tables.back(), grouping)));
+    }
   }
 }
 
@@ -185,7 +191,7 @@ RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, co
   const Recorded& chosen = chosen_of(turns, options.choice);
   timeline::Timeline& timeline = result.timeline;
   std::vector<ScheduleTables> tables;
-  wire(runner, timeline, tables);
+  wire(runner, row_grouping(config.tile), timeline, tables);
   result.report = decode_records(rank_records(runner, chosen, tables, clocks), timeline);
   timeline::Meta& meta = timeline.meta;
   meta.provenance = timeline::Provenance::measured;

@@ -34,7 +34,7 @@ void name_awaited_row_blocks(RankEvents& events) {
     return;
   }
   const std::vector<std::int32_t>& hits = wiring.hit_row_block[rank];
-  std::map<int, std::int64_t> complete;  // by row block
+  std::map<int, std::int64_t> complete;  // by the row block that names the tiles
   for (std::size_t id = events.first_event(); id < events.size(); ++id) {
     const Event& event = events.event(id);
     if (event.kind == Kind::epilogue && events.stage_of(event) == Stage::gemm_combine_push) {
@@ -50,7 +50,7 @@ void name_awaited_row_blocks(RankEvents& events) {
     const auto first = static_cast<std::size_t>(event.token) * wiring.topk;
     std::int64_t latest = INT64_MIN;
     for (std::size_t hit = first; hit < std::min(first + wiring.topk, hits.size()); ++hit) {
-      const auto found = complete.find(hits[hit]);
+      const auto found = complete.find(wiring.tile_of(events.source().rank, hits[hit]));
       const std::int64_t end = found == complete.end() ? INT64_MIN : found->second;
       if (event.row_block < 0 || end > latest) {
         event.row_block = hits[hit];
