@@ -18,16 +18,23 @@ struct GemmShape {
   double sms;             // that compute
 };
 
+// A profile has the rate of whole row blocks by 128 and by 256 columns. Tiles by row steps keep the tensor cores
+// as busy as those of 256 columns do, for all that the profile knows: their products cost in proportion to rows
+// and columns.
+double tile_tflops(const Profile& profile, TileShape tile) {
+  return tile == TileShape::m128n128 ? profile.gemm_m128n128 : profile.gemm_m128n256;
+}
+
 TileCosts tile_costs(const Profile& profile, TileShape tile, const GemmShape& gemm) {
-  const bool wide = tile == TileShape::m128n256;
-  const double tile_n = wide ? 256 : 128;
-  const double tflops = wide ? profile.gemm_m128n256 : profile.gemm_m128n128;
+  const double tile_n = tile_columns(tile);
+  const double tflops = tile_tflops(profile, tile);
   const double clock_gain = std::pow(gemm.sms / profile.sms, profile.power_exponent);
   const double products =
       2.0 * kRowBlock * tile_n * gemm.k / (tflops * 1e3 / profile.sms) * clock_gain;  // [ns]
 
   TileCosts costs;
   costs.n_tiles = static_cast<int>(std::ceil(gemm.n / tile_n));
+  costs.row_step = row_grouping(tile).row_step;
   costs.steps = static_cast<int>(std::clamp(std::ceil(products / kMemoryStep), 1.0, kMostSteps));
   costs.fill = profile.tile_fill * 1e3;
   costs.step = products / costs.steps;
@@ -62,6 +69,14 @@ double capped(double rate, double cap) {
 
 }  // namespace
 
+double TileCosts::row_blocks_of(const RowTile& tile) const {
+  if (row_step == 0) {
+    return tile.blocks;
+  }
+  const int stepped = (tile.rows + row_step - 1) / row_step * row_step;
+  return static_cast<double>(stepped) / kRowBlock;
+}
+
 DeviceLimits limits_of(const Profile& profile) {
   return {profile.name, static_cast<int>(profile.sms),
           static_cast<int>(profile.smem_per_block * 1024), true};
@@ -73,6 +88,7 @@ Costs make_costs(const Profile& profile, const Shape& shape, const Config& confi
   const double hidden = shape.hidden;
   const double inner = shape.intermediate;
   const bool splits = config.form == LayerForm::fused && config.study != Study::compute_all;
+  costs.grouping = row_grouping(tile);
   costs.gemm_1 = tile_costs(profile, tile,
                             {2 * inner, hidden, config.activation == Activation::fused,
                              profile.sms - (splits ? config.dispatch_comm_sms : 0)});

@@ -5,13 +5,16 @@
 #include "engine/sim/profile.hpp"
 #include "layer/config.hpp"
 #include "layer/problem.hpp"
+#include "layer/row_tiles.hpp"
 #include "layer/shape.hpp"
 
 namespace fusescope::engine::sim {
 
-// One tile of a GEMM: fill, then K in steps, then the epilogue.
+// One tile of a GEMM: fill, then K in steps, then the epilogue. What grows with a tile's rows is that of a row
+// block, kRowBlock rows.
 struct TileCosts {
   int n_tiles = 0;          // N tiles of a row block
+  int row_step = 0;         // rows that a tile costs are rounded up to; 0: to whole row blocks
   int steps = 0;            // of the main loop: how often it asks memory for operands
   double fill = 0;          // [ns]
   double step = 0;          // [ns] of products
@@ -19,9 +22,13 @@ struct TileCosts {
   double row_bytes = 0;     // ... and of its row block
   double epilogue = 0;      // [ns]
   double store_bytes = 0;
+
+  // Of a row block's cost, what a tile costs; more than 1 if it has several row blocks.
+  double row_blocks_of(const RowTile& tile) const;
 };
 
 struct Costs {
+  RowGrouping grouping;  // of the row blocks into tiles
   TileCosts gemm_1;
   TileCosts gemm_2;
   double gemm_memory_scale = 0;    // of DeviceMemory::move, for weight tiles

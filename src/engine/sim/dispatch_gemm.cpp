@@ -30,15 +30,17 @@ Task compute_block(Rank& rank, int block, int blocks, bool gated, bool fetches_f
   const Gemm gemm = gemm_1(rank);
   const int end = tiles(rank, gemm.costs);
   for (int tile = block; tile < end; tile = tile_after(rank, Stage::dispatch_gemm, tile, blocks)) {
+    const RowTile rows = rows_of(rank, gemm.costs, tile);
     if (gated) {
-      const int row_block = tile / gemm.costs.n_tiles;
       const Time begin = world.scheduler.now();
-      co_await rank.arrivals[row_block].opened();
+      for (int row_block = rows.first; row_block <= rows.last(); ++row_block) {
+        co_await rank.arrivals[row_block].opened();
+      }
       world.recorder.slice(track, Kind::gate_wait, begin, world.scheduler.now(),
-                           {.row_block = row_block, .index = tile % gemm.costs.n_tiles});
+                           {.row_block = rows.first, .index = tile % gemm.costs.n_tiles});
     }
     co_await run_tile(rank, gemm, track, tile);
-    rank.computed[tile / gemm.costs.n_tiles].add(world.scheduler, us(world.profile.poll_latency));
+    count_tile(rank, rank.computed, rows);
   }
   end_block(rank, Stage::dispatch_gemm);
 }

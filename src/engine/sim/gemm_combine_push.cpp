@@ -163,15 +163,17 @@ Task compute_block(Rank& rank, int block, int blocks, Then then) {
   const int end = tiles(rank, gemm.costs);
   for (int tile = block; tile < end;
        tile = tile_after(rank, Stage::gemm_combine_push, tile, blocks)) {
+    const RowTile rows = rows_of(rank, gemm.costs, tile);
     if (world.overlaps()) {
-      const int row_block = tile / gemm.costs.n_tiles;
       const Time begin = world.scheduler.now();
-      co_await rank.computed[row_block].opened();
+      for (int row_block = rows.first; row_block <= rows.last(); ++row_block) {
+        co_await rank.computed[row_block].opened();
+      }
       world.recorder.slice(track, Kind::activation_wait, begin, world.scheduler.now(),
-                           {.row_block = row_block, .index = tile % gemm.costs.n_tiles});
+                           {.row_block = rows.first, .index = tile % gemm.costs.n_tiles});
     }
     co_await run_tile(rank, gemm, track, tile);
-    rank.done[tile / gemm.costs.n_tiles].add(world.scheduler, us(world.profile.poll_latency));
+    count_tile(rank, rank.done, rows);
   }
   if (then == Then::joins) {
     Server sm;

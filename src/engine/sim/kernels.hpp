@@ -36,6 +36,10 @@ struct Gemm {
 Gemm gemm_1(Rank& rank);
 Gemm gemm_2(Rank& rank);
 int tiles(const Rank& rank, const TileCosts& costs);
+// A tile's rows; its N tile is the rest of its number.
+const RowTile& rows_of(const Rank& rank, const TileCosts& costs, int tile);
+// One more N tile of these row blocks is done.
+void count_tile(Rank& rank, std::vector<FillCounter>& counters, const RowTile& rows);
 // The tile that a worker of so many takes behind this one.
 int tile_after(Rank& rank, Stage stage, int tile, int workers);
 Task run_tile(Rank& rank, Gemm gemm, TrackId track, int tile);

@@ -24,6 +24,9 @@ timeline::Wiring wiring_of(const World& world) {
     }
     wiring.hit_row_block.push_back(std::move(row_blocks));
     wiring.expert_of_row_block.push_back(rank->expert_of_row_block);
+    if (world.costs.grouping.merges()) {
+      wiring.tile_of_row_block.push_back(tiles_of_row_blocks(rank->row_tiles));
+    }
   }
   return wiring;
 }

@@ -51,6 +51,7 @@ Rank::Rank(World& its_world, int its_id, const ScheduleTables& its_tables, std::
       id(its_id),
       tables(its_tables),
       expert_of_row_block(experts_of_row_blocks(its_tables)),
+      row_tiles(fusescope::row_tiles(its_tables, world.costs.grouping)),
       memory(world.costs.memory_rate, world.costs.cache_bytes),
       pull_lines(static_cast<std::size_t>(world.shape.ranks)),
       push_lines(static_cast<std::size_t>(world.shape.ranks)),

@@ -47,6 +47,7 @@ struct Rank {
   const int id;
   const ScheduleTables& tables;
   std::vector<std::int32_t> expert_of_row_block;
+  std::vector<RowTile> row_tiles;  // of both kernels
 
   // Hardware.
   DeviceMemory memory;

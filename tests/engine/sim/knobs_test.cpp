@@ -197,6 +197,39 @@ TEST_F(Knobs, NarrowTilesAreTwiceAsMany) {
   EXPECT_EQ(count_of(narrow, Kind::mainloop), 2 * count_of(wide, Kind::mainloop));
 }
 
+// Compute only, one wave of tiles at most, all in the cache: the time of a GEMM is that of its longest tile.
+double longest_tile_ns(int rows_of_expert, TileShape tile) {
+  Profile profile = load_profile("h200-nvlink");
+  profile.l2 = 4096;
+  const Shape shape{"one expert", 1, rows_of_expert, 2048, 1, 1, 512, "made up for tests"};
+  Config config;
+  config.study = Study::compute_all;
+  config.tile = tile;
+  const timeline::Timeline timeline = timeline_of(problem_of(shape, "balanced"), config, profile);
+  std::int64_t longest = 0;
+  for (const timeline::Event& event : timeline.events) {
+    const bool first = timeline.tracks[event.track].stage == Stage::dispatch_gemm;
+    if (event.kind == Kind::mainloop && first) {
+      longest = std::max(longest, event.end_ns - event.begin_ns);
+    }
+  }
+  return static_cast<double>(longest) - profile.tile_fill * 1e3;
+}
+
+TEST_F(Knobs, TilesByRowStepsCostTheirRows) {
+  const double whole = longest_tile_ns(128, TileShape::m128n256);
+  EXPECT_NEAR(longest_tile_ns(1, TileShape::m128n256), whole, 1);
+  EXPECT_NEAR(longest_tile_ns(129, TileShape::m128n256), whole, 1);
+  EXPECT_NEAR(longest_tile_ns(128, TileShape::m160n256), whole, 2);
+  EXPECT_NEAR(longest_tile_ns(113, TileShape::m160n256), whole, 2);
+  EXPECT_NEAR(longest_tile_ns(112, TileShape::m160n256), whole * 112 / 128, 2);
+  EXPECT_NEAR(longest_tile_ns(129, TileShape::m160n256), whole * 144 / 128, 2);
+  EXPECT_NEAR(longest_tile_ns(160, TileShape::m160n256), whole * 160 / 128, 2);
+  EXPECT_NEAR(longest_tile_ns(161, TileShape::m160n256), whole, 2);
+  EXPECT_NEAR(longest_tile_ns(256, TileShape::m288n128), whole, 2);
+  EXPECT_NEAR(longest_tile_ns(288, TileShape::m288n128), whole * 288 / 256, 2);
+}
+
 TEST_F(Knobs, HostScheduleCostsItsDifference) {
   Config device = base_;
   device.schedule = ScheduleSite::device;

@@ -83,6 +83,49 @@ TEST(Protocol, StudiesKeepTheEventContract) {
   }
 }
 
+std::vector<Config> merging_configs() {
+  std::vector<Config> configs;
+  for (const TileShape tile : {TileShape::m160n256, TileShape::m288n128}) {
+    for (const LaunchOrder launch : {LaunchOrder::stream, LaunchOrder::programmatic}) {
+      Config config;
+      config.tile = tile;
+      config.launch = launch;
+      config.activation = Activation::fused;
+      config.tile_counter = TileCounter::both;
+      configs.push_back(config);
+    }
+    Config serial;
+    serial.form = LayerForm::serial;
+    serial.tile = tile;
+    configs.push_back(serial);
+  }
+  return configs;
+}
+
+TEST(Protocol, TilesOfSeveralRowBlocksKeepTheEventContract) {
+  const Profile profile = load_profile("h200-nvlink");
+  int merged = 0;
+  for (const char* routing : {"uniform", "zipf:1.5", "hot:2,0.6", "balanced"}) {
+    const Problem problem = problem_of(long_experts(), routing);
+    for (const Config& config : merging_configs()) {
+      const timeline::Timeline timeline = timeline_of(problem, config, profile);
+      EXPECT_EQ(fault_of(timeline, config, profile), "") << routing << " " << describe(config);
+      long long row_tiles = 0;
+      for (int rank = 0; rank < problem.shape.ranks; ++rank) {
+        row_tiles += timeline.wiring.row_tiles(rank);
+      }
+      const auto row_blocks =
+          static_cast<long long>(timeline.wiring.expert_of_row_block.front().size());
+      merged += row_tiles < problem.shape.ranks * row_blocks;
+      if (config.form == LayerForm::fused) {
+        EXPECT_EQ(count_of(timeline, Kind::mainloop),
+                  row_tiles * (timeline.wiring.n_tiles_1 + timeline.wiring.n_tiles_2));
+      }
+    }
+  }
+  EXPECT_GE(merged, 12);
+}
+
 TEST(Protocol, EveryTokenAndTileIsDoneOnce) {
   const Problem problem = problem_of(odd_shape(), "zipf:1.0");
   Config config;
@@ -112,6 +155,19 @@ TEST(Protocol, HoldsUnderRandomInterleavings) {
   for (const Config& config : varied_configs()) {
     const std::vector<ScheduleTables> tables = tables_for(problem, config);
     for (std::uint64_t seed = 0; seed < 10; ++seed) {
+      RandomChooser chooser(seed);
+      EXPECT_NO_THROW(simulate(problem, config, profile, tables, 1, false, &chooser))
+          << describe(config) << " interleaving " << seed;
+    }
+  }
+}
+
+TEST(Protocol, TilesOfSeveralRowBlocksHoldUnderRandomInterleavings) {
+  const Profile profile = load_profile("h200-nvlink");
+  const Problem problem = problem_of(long_experts(), "zipf:1.0");
+  for (const Config& config : merging_configs()) {
+    const std::vector<ScheduleTables> tables = tables_for(problem, config);
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
       RandomChooser chooser(seed);
       EXPECT_NO_THROW(simulate(problem, config, profile, tables, 1, false, &chooser))
           << describe(config) << " interleaving " << seed;

@@ -23,6 +23,11 @@ inline Shape odd_shape() {
   return {"odd", 3, 37, 512, 7, 3, 192, "made up for tests"};
 }
 
+// One whose experts have from few rows to several row blocks, some with a short last one.
+inline Shape long_experts() {
+  return {"long experts", 3, 95, 512, 5, 3, 192, "made up for tests"};
+}
+
 inline double wall_us(const Problem& problem, const Config& config, const Profile& profile) {
   const Iteration iteration =
       simulate(problem, config, profile, tables_for(problem, config), 1, false);
