@@ -169,8 +169,9 @@ class Rules {
     const int sms = timeline_.meta.sms;
     const int compute = sms - config_.dispatch_comm_sms;
     int tiles = 0;
-    for (const auto& experts : timeline_.wiring.expert_of_row_block) {
-      tiles = std::max(tiles, static_cast<int>(experts.size()) * timeline_.wiring.n_tiles_1);
+    const timeline::Wiring& wiring = timeline_.wiring;
+    for (std::size_t rank = 0; rank < wiring.expert_of_row_block.size(); ++rank) {
+      tiles = std::max(tiles, wiring.row_tiles(static_cast<int>(rank)) * wiring.n_tiles_1);
     }
     if (config_.dispatch_comm_sms == 0 || compute <= 0 || tiles <= compute) {
       return;

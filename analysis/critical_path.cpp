@@ -282,7 +282,11 @@ class Walk {
     add(piece.begin_ns, piece.step, id, true, rank);
   }
 
-  int waiting_row_block() const { return waiting_ == kNone ? -1 : event(waiting_).row_block; }
+  int waiting_row_block() const {
+    return waiting_ == kNone
+               ? -1
+               : dependencies_.last_to_open(rank_of(waiting_), event(waiting_).row_block);
+  }
 
   // The next segment: [begin, now), if that is any time at all.
   void add(std::int64_t begin_ns, Step step, EventId id, bool exposed, std::int16_t rank) {

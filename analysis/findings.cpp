@@ -115,10 +115,11 @@ std::string head_reason(const Dependencies& dependencies, const StepDetail& deta
         event.begin_ns != first_tile) {
       continue;
     }
-    const EventId arrive = dependencies.opening_arrive(rank, event.row_block);
+    const int row_block = dependencies.last_to_open(rank, event.row_block);
+    const EventId arrive = dependencies.opening_arrive(rank, row_block);
     if (arrive != kNone) {
       const int token = dependencies.event(arrive).token;
-      text += fmt::format(", when token {} completed row block {}", token, event.row_block);
+      text += fmt::format(", when token {} completed row block {}", token, row_block);
       const EventId pull = dependencies.of_token(rank, Kind::pull, token);
       if (pull != kNone) {
         text += fmt::format(" (pulled from rank {})", dependencies.event(pull).peer);

@@ -28,8 +28,8 @@ GateBlame blame(const Dependencies& dependencies, const Event& wait, const Track
   GateBlame gate;
   gate.rank = track.rank;
   gate.block = track.block;
-  gate.row_block = wait.row_block;
-  gate.expert = expert_of(dependencies.timeline(), track.rank, wait.row_block);
+  gate.row_block = dependencies.last_to_open(track.rank, wait.row_block);
+  gate.expert = expert_of(dependencies.timeline(), track.rank, gate.row_block);
   gate.begin_ns = wait.begin_ns;
   gate.wait_ns = wait.end_ns - wait.begin_ns;
 
@@ -37,7 +37,7 @@ GateBlame blame(const Dependencies& dependencies, const Event& wait, const Track
   std::int64_t issued = wait.end_ns;
   std::int64_t pulled = wait.end_ns;
   std::int64_t counted = wait.end_ns;
-  const EventId arrive = dependencies.opening_arrive(track.rank, wait.row_block);
+  const EventId arrive = dependencies.opening_arrive(track.rank, gate.row_block);
   if (arrive != kNone) {
     const auto clip = [&](std::int64_t at) { return std::clamp(at, wait.begin_ns, wait.end_ns); };
     gate.last_token = dependencies.event(arrive).token;

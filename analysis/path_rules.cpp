@@ -83,9 +83,10 @@ bool PathRules::needs(int rank, int row_block, int token) const {
   if (last > hits.size()) {
     return true;
   }
+  const int last_row_block = wiring.last_of_tile(rank, row_block);
   return std::any_of(hits.begin() + static_cast<std::ptrdiff_t>(first),
                      hits.begin() + static_cast<std::ptrdiff_t>(last),
-                     [row_block](std::int32_t hit) { return hit <= row_block; });
+                     [last_row_block](std::int32_t hit) { return hit <= last_row_block; });
 }
 
 PathRules::Pieces PathRules::classify(Dependencies::EventId id, std::int64_t begin_ns,

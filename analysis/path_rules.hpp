@@ -38,7 +38,7 @@ class PathRules {
   // Whether compute blocks ran jobs too.
   bool all_hands(int rank) const { return marks(rank).all_hands; }
 
-  // Whether one of the token's hits lies in this row block or an earlier one.
+  // Whether one of the token's hits lies in a tile of this row block or in an earlier row block.
   bool needs(int rank, int row_block, int token) const;
 
  private:

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "layer/gemm_path.hpp"
+#include "layer/row_tiles.hpp"
 #include "layer/tables.hpp"
 
 namespace fusescope::analysis {
@@ -129,11 +130,12 @@ std::vector<KernelWaves> kernel_waves(const Problem& problem, const Config& conf
                                       const DeviceLimits& device) {
   const Shape& shape = problem.shape;
   const ScheduleTables tables = build_tables_golden(shape, problem.routing, SlotOrder::by_token, 0);
-  const int tile_n = tile_columns(with_gemm_chosen(config, device));
+  const TileShape tile = with_gemm_chosen(config, device).tile;
+  const int tile_n = tile_columns(tile);
+  const auto row_tiles =
+      static_cast<long long>(fusescope::row_tiles(tables, row_grouping(tile)).size());
   const int sms = device.sms;
-  const auto tiles = [&](int n) {
-    return static_cast<long long>(tables.row_blocks()) * ((n + tile_n - 1) / tile_n);
-  };
+  const auto tiles = [&](int n) { return row_tiles * ((n + tile_n - 1) / tile_n); };
   return {{"dispatch_gemm", tiles(2 * shape.intermediate), sms, sms - config.dispatch_comm_sms},
           {"gemm_combine_push", tiles(shape.hidden), sms, sms - config.combine_comm_sms}};
 }

@@ -129,6 +129,28 @@ TEST(GateBlame, SplitsTheWaitByWhatTheLastTokenDid) {
   EXPECT_EQ(gate.scatter_ns, 11);
 }
 
+// Token 1 alone fills row block 1, and the tile of row block 0 takes that with it.
+TEST(GateBlame, OfATileOfTwoRowBlocksIsTheOneThatOpensLast) {
+  HandMade made = three_sms();
+  made.wiring().hit_row_block = {{0, 1, 0}};
+  made.wiring().expert_of_row_block = {{4, 4}};
+  made.wiring().tile_of_row_block = {{0, 0}};
+  const Accounting together = account(made.build());
+  ASSERT_EQ(together.gates.size(), 1U);
+  EXPECT_EQ(together.gates[0].row_block, 1);
+  EXPECT_EQ(together.gates[0].expert, 4);
+  EXPECT_EQ(together.gates[0].last_token, 1);
+  EXPECT_EQ(together.gates[0].ns_by_blame, (std::array<std::int64_t, kBlames>{5, 46, 4}));
+
+  made = three_sms();
+  made.wiring().hit_row_block = {{0, 1, 0}};
+  made.wiring().expert_of_row_block = {{4, 4}};
+  const Accounting apart = account(made.build());
+  ASSERT_EQ(apart.gates.size(), 1U);
+  EXPECT_EQ(apart.gates[0].row_block, 0);
+  EXPECT_EQ(apart.gates[0].last_token, 0);
+}
+
 TEST(GateBlame, AGateWithoutAnArrivalOnRecordNamesNobody) {
   HandMade made(1);
   made.wiring().hit_row_block = {{0}};

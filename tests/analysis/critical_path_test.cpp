@@ -95,6 +95,30 @@ TEST(CriticalPath, GatesLeadToTheTokensThatOpenedThem) {
   EXPECT_EQ(path.causes_missing, 0);
 }
 
+// Row block 1 goes with row block 0: what it needs is needed by the tile, whichever gate opens last.
+TEST(CriticalPath, ATileNeedsTheTokensOfAllItsRowBlocks) {
+  for (const bool merged : {true, false}) {
+    HandMade made = kernel_1();
+    made.wiring().expert_of_row_block = {{0, 0}};
+    if (merged) {
+      made.wiring().tile_of_row_block = {{0, 0}};
+    }
+    const auto compute = made.track(0, Stage::dispatch_gemm, Role::compute, 0);
+    const auto lane_0 = made.track(0, Stage::dispatch_gemm, Role::communication, 1, 0);
+    const auto lane_1 = made.track(0, Stage::dispatch_gemm, Role::communication, 1, 1);
+    move_token(made, lane_0, 0, 100);
+    move_token(made, lane_0, 2, 130);
+    move_token(made, lane_1, 3, 101);
+    move_token(made, lane_1, 1, 131, 190);  // opens row block 0 at 200
+    tile(made, compute, 0, 100, 204, 300);
+    const Step of_token_3 = merged ? Step::dispatch_head : Step::dispatch_order;
+    const CriticalPath path = critical_path(made.build());
+    const std::int64_t on_path = path.by_step[static_cast<std::size_t>(of_token_3)];
+    EXPECT_EQ(on_path, merged ? 204 - 101 : 131 - 101);
+    EXPECT_EQ(path.causes_missing, 0);
+  }
+}
+
 TEST(CriticalPath, DispatchBesideTheWaitingBlocksTilesIsHidden) {
   HandMade made = kernel_1();
   const auto compute = made.track(0, Stage::dispatch_gemm, Role::compute, 0);

@@ -122,6 +122,19 @@ TEST(Rungs, TilesOfTheSeedShape) {
   EXPECT_EQ(waves[1].tiles, 128 * 16);
 }
 
+// 160 rows of each expert are two row blocks, and one tile of those that take a last row block along.
+TEST(Rungs, WavesAreOfTilesAndNotOfRowBlocks) {
+  const Shape shape{"even", 1, 160, 1024, 4, 4, 256, "made up for tests"};
+  const Problem problem = make_problem(shape, parse_routing("balanced"));
+  const DeviceLimits device{"an H200", 132, 227 * 1024, true, true};
+  Config config;
+  config.tile = TileShape::m128n256;
+  EXPECT_EQ(kernel_waves(problem, config, device)[0].tiles, 4 * 2 * 2);
+  config.tile = TileShape::m160n256;
+  EXPECT_EQ(kernel_waves(problem, config, device)[0].tiles, 4 * 2);
+  EXPECT_EQ(kernel_waves(problem, config, device)[1].tiles, 4 * 4);
+}
+
 TEST(Rungs, JsonHasEveryCostByName) {
   const nlohmann::json json =
       nlohmann::json::parse(to_json(make_rungs(noisy(1), {{"dispatch_gemm", 768, 128, 116}})));

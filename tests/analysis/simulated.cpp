@@ -40,6 +40,11 @@ timeline::Timeline simulated(const Problem& problem, const Config& config) {
   return run(*engine, problem, config);
 }
 
+timeline::Timeline simulated_on_h200(const Problem& problem, const Config& config) {
+  static const std::unique_ptr<engine::Engine> engine = engine::sim::make_sim_engine("h200-nvlink");
+  return run(*engine, problem, config);
+}
+
 timeline::Timeline simulated_in_cache(const Problem& problem, const Config& config) {
   static engine::sim::SimEngine engine = [] {
     engine::sim::Profile profile = engine::sim::load_profile(kProfile);

@@ -11,6 +11,9 @@ namespace fusescope::analysis {
 // One recorded iteration on the profile of the seed's machine.
 timeline::Timeline simulated(const Problem& problem, const Config& config);
 
+// The same on two H200s' profile, whose device runs every tile.
+timeline::Timeline simulated_on_h200(const Problem& problem, const Config& config);
+
 // The same with an L2 that holds the whole layer: a tile takes as long whatever ran before it.
 timeline::Timeline simulated_in_cache(const Problem& problem, const Config& config);
 

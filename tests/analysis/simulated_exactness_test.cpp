@@ -9,15 +9,15 @@
 #include "base/error.hpp"
 #include "exact.hpp"
 #include "simulated.hpp"
+#include "timeline/dependencies.hpp"
 
 namespace fusescope::analysis {
 namespace {
 
 using timeline::Timeline;
 
-void expect_attributed(const Problem& problem, const Config& config) {
+void expect_attributed(const Problem& problem, const Config& config, const Timeline& timeline) {
   const std::string what = describe(problem) + ": " + describe(config);
-  const Timeline timeline = simulated(problem, config);
   expect_exact(timeline, what.c_str());
   SCOPED_TRACE(what);
   EXPECT_EQ(timeline::check(timeline), "");
@@ -26,6 +26,10 @@ void expect_attributed(const Problem& problem, const Config& config) {
   EXPECT_TRUE(attribution.caveats.empty())
       << (attribution.caveats.empty() ? "" : attribution.caveats.front());
   EXPECT_EQ(attribution.path.unexplained_ns, 0);
+}
+
+void expect_attributed(const Problem& problem, const Config& config) {
+  expect_attributed(problem, config, simulated(problem, config));
 }
 
 TEST(SimulatedExactness, OnEveryConfigOfASweep) {
@@ -114,6 +118,45 @@ TEST(SimulatedExactness, OnRandomSmallProblems) {
   }
   EXPECT_GE(ran, 100);
   EXPECT_GE(overlapped, 30);
+}
+
+// Experts of several row blocks, in tiles that wait for and complete more than one.
+TEST(SimulatedExactness, OnTilesOfSeveralRowBlocks) {
+  std::mt19937_64 random(6);
+  int ran = 0;
+  int merged = 0;
+  int opened_by_another = 0;
+  for (int round = 0; round < 120; ++round) {
+    Config config = random_config(random);
+    config.tile = pick(random, 0, 1) == 0 ? TileShape::m160n256 : TileShape::m288n128;
+    Problem problem;
+    Timeline timeline;
+    try {
+      problem = random_problem(random);
+      Shape shape = problem.shape;
+      shape.tokens_per_rank = pick(random, 64, 150);
+      shape.experts = pick(random, 1, 4);
+      shape.topk = pick(random, 1, std::min(shape.experts, 3));
+      problem = make_problem(shape, problem.routing_spec);
+      timeline = simulated_on_h200(problem, config);
+    } catch (const InputError&) {
+      continue;  // an illegal pair
+    }
+    expect_attributed(problem, config, timeline);
+    ASSERT_FALSE(HasFatalFailure());
+    ++ran;
+    const timeline::Dependencies dependencies(timeline);
+    for (const timeline::Event& event : timeline.events) {
+      const int rank = timeline.tracks[event.track].rank;
+      merged += event.kind == timeline::Kind::epilogue &&
+                timeline.wiring.last_of_tile(rank, event.row_block) > event.row_block;
+      opened_by_another += event.kind == timeline::Kind::gate_wait &&
+                           dependencies.last_to_open(rank, event.row_block) != event.row_block;
+    }
+  }
+  EXPECT_GE(ran, 50);
+  EXPECT_GE(merged, 200);
+  EXPECT_GE(opened_by_another, 50);
 }
 
 }  // namespace
