@@ -266,8 +266,8 @@ std::span<const Knob> knobs() {
       knob<&Config::tile>(
           "tile",
           "the GEMM's tile, rows x columns; auto is 128x256 where that runs, else 128x128. 160x256 "
-          "and 288x128 (wgmma, dispatch scatter) multiply rows in steps of 16, and a last row "
-          "block of up to 32 rows with the one before it"),
+          "and 288x128 (wgmma, dispatch scatter): rows in steps of 16, an expert's last 32 with "
+          "those before"),
       knob<&Config::gemm>(
           "gemm",
           "instructions of the GEMMs: wgmma where the GPU has it (sm_90), mma (mma.sync) on "

@@ -88,6 +88,10 @@ TEST_P(Recorded, EventsComeBack) {
   EXPECT_EQ(report.incomplete, 0U) << report.first_incomplete;
   EXPECT_EQ(check(decoded), "");
   EXPECT_EQ(decoded.wall_ns(), original.wall_ns());
+  const Wiring& wiring = original.wiring;
+  if (!wiring.tile_of_row_block.empty()) {
+    EXPECT_LT(wiring.row_tiles(0), static_cast<int>(wiring.expert_of_row_block[0].size()));
+  }
   const std::vector<Key> want = keys_of(original);
   const std::vector<Key> got = keys_of(decoded);
   ASSERT_EQ(got.size(), want.size());

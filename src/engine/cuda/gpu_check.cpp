@@ -191,6 +191,7 @@ class GpuCheck {
     add([](Config& c) { c.all_hands = !c.all_hands; });
     add([](Config& c) { c.watermark_chunks = 4; });
     add([](Config& c) { c.tile = TileShape::m128n128; });
+    add([](Config& c) { c.tile = TileShape::m160n256; });
     if (with_gemm_chosen(base, limits_).gemm == GemmPath::mma) {  // wgmma's bits are its own
       add([](Config& c) { c.gemm = GemmPath::mma_small; });
     }

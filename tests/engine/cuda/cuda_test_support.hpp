@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include "engine/cuda/verifier.hpp"
 #include "layer/gemm_path.hpp"
 #include "layer/problem.hpp"
+#include "layer/row_tiles.hpp"
 
 namespace fusescope::engine::cuda::test {
 
@@ -54,10 +56,28 @@ inline std::vector<Device> usable_devices() {
   name.resize(static_cast<std::size_t>(count));                                           \
   enable_peer_access(name)
 
-// Kernel 1 gathers with wgmma alone. Where the GEMMs run without, for want of it or because
-// FUSESCOPE_GEMM asks for that, what a test would gather is scattered.
+// Tiles by row steps for which GEMMs are built; none of them gathers.
+inline constexpr std::array kTilesByRowSteps = {TileShape::m160n256};
+inline constexpr int kTilesTested = 2 + static_cast<int>(kTilesByRowSteps.size());
+
+// Number 0 to kTilesTested - 1: automatic, 128 columns, then those by row steps.
+inline TileShape tested_tile(int number) {
+  constexpr std::array kWhole = {TileShape::automatic, TileShape::m128n128};
+  return number < 2 ? kWhole.at(static_cast<std::size_t>(number))
+                    : kTilesByRowSteps.at(static_cast<std::size_t>(number - 2));
+}
+
+inline bool is_by_row_steps(TileShape tile) {
+  return row_grouping(tile).row_step > 0;
+}
+
+// Kernel 1 gathers, and tiles go by row steps, with wgmma alone. Where the GEMMs run without, for want of it
+// or because FUSESCOPE_GEMM asks for that, what a test would gather is scattered, in tiles of whole row blocks.
 inline Config as_built(Config config, const std::vector<Device>& devices) {
   if (with_gemm_chosen(config, limits_of(devices.front())).gemm != GemmPath::wgmma) {
+    if (is_by_row_steps(config.tile)) {
+      config.tile = TileShape::automatic;
+    }
     config.dispatch = Dispatch::scatter;
   }
   return config;

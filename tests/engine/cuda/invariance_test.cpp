@@ -91,7 +91,7 @@ void mix_knobs(Config& c, std::uint64_t number) {
   c.job_order = static_cast<JobOrder>(below(2));
   c.slot_order = static_cast<SlotOrder>(below(3));
   c.watermark_chunks = 1 + below(64);
-  c.tile = static_cast<TileShape>(below(2));
+  c.tile = tested_tile(below(kTilesTested));
   constexpr std::array kSites = {ScheduleSite::host, ScheduleSite::device, ScheduleSite::fused,
                                  ScheduleSite::fused};
   c.schedule = kSites[static_cast<std::size_t>(below(4))];
@@ -100,11 +100,21 @@ void mix_knobs(Config& c, std::uint64_t number) {
   const bool may_overlap = c.activation == Activation::fused && c.combine == Combine::dispenser;
   c.launch = may_overlap && below(3) != 0 ? LaunchOrder::programmatic : LaunchOrder::stream;
   c.dispatch = static_cast<Dispatch>(below(2));
+  if (is_by_row_steps(c.tile)) {
+    c.dispatch = Dispatch::scatter;
+  }
 }
 
 std::vector<Variation> variations() {
   constexpr std::uint64_t kMixes = 16;
   std::vector<Variation> all = single_knobs();
+  for (const TileShape tile : kTilesByRowSteps) {
+    all.push_back({"tile " + tile_text(tile), [tile](Config& c) { c.tile = tile; }});
+    all.push_back({"tile " + tile_text(tile) + ", serial", [tile](Config& c) {
+                     c.tile = tile;
+                     c.form = LayerForm::serial;
+                   }});
+  }
   for (std::uint64_t number = 0; number < kMixes; ++number) {
     all.push_back({"mix " + std::to_string(number), [number](Config& c) { mix_knobs(c, number); }});
   }

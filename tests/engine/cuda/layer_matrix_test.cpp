@@ -18,7 +18,8 @@ constexpr std::array kIntermediate = {128, 256, 72, 384, 64, 192};
 constexpr std::uint64_t kMix = 10;
 
 // A different mix of knobs for each case, so that the matrix covers their combinations thinly. Each
-// knob is drawn on its own: none goes with another, nor with the hidden size, which goes round.
+// knob is drawn on its own: none goes with another, nor with the hidden size, which goes round. (But for tiles
+// that do not gather.)
 Config config_of_case(int number) {
   Random random(kMix, static_cast<std::uint64_t>(number));
   const auto below = [&](std::uint64_t bound) { return static_cast<int>(random.below(bound)); };
@@ -31,7 +32,10 @@ Config config_of_case(int number) {
   config.combine_comm_sms = one_in(2) && config.all_hands ? 0 : 1 + below(40);
   config.tokens_per_block = 1 + below(12);
   config.activation = one_in(2) ? Activation::fused : Activation::separate;
-  config.tile = one_in(4) ? TileShape::m128n128 : TileShape::automatic;
+  const int tile = below(4);
+  config.tile = tile == 0   ? TileShape::m128n128
+                : tile == 1 ? tested_tile(2 + number % (kTilesTested - 2))
+                            : TileShape::automatic;
   config.slot_order = static_cast<SlotOrder>(below(3));
   config.watermark_chunks = 1 + below(4);
   config.graph = !one_in(4);
@@ -42,7 +46,8 @@ Config config_of_case(int number) {
   if (config.activation == Activation::fused && config.combine == Combine::dispenser) {
     config.launch = static_cast<LaunchOrder>(below(2));
   }
-  config.dispatch = one_in(2) ? Dispatch::gather : Dispatch::scatter;
+  config.dispatch =
+      one_in(2) && !is_by_row_steps(config.tile) ? Dispatch::gather : Dispatch::scatter;
   return config;
 }
 
@@ -102,7 +107,8 @@ constexpr std::array kExperts = {4, 8, 32, 64, 128, 256};
 TEST(Matrix, EveryHiddenSizeMeetsEveryKindOfCase) {
   struct Met {
     int serial = 0, all_hands = 0, few_hands = 0, per_job = 0, fetches_first = 0,
-        no_combine_sms = 0, fused_activation = 0, small_tile = 0, no_graph = 0, host_schedule = 0;
+        no_combine_sms = 0, fused_activation = 0, small_tile = 0, row_steps = 0, no_graph = 0,
+        host_schedule = 0;
     int slot_orders[3] = {};
   };
   const Device h200{0, "NVIDIA H200", 132, 232448, ""};
@@ -126,6 +132,7 @@ TEST(Matrix, EveryHiddenSizeMeetsEveryKindOfCase) {
       m.no_combine_sms += config.combine_comm_sms == 0;
       m.fused_activation += config.activation == Activation::fused;
       m.small_tile += config.tile == TileShape::m128n128;
+      m.row_steps += is_by_row_steps(config.tile);
       m.no_graph += !config.graph;
       m.host_schedule += config.schedule == ScheduleSite::host;
       ++m.slot_orders[static_cast<int>(config.slot_order)];
@@ -135,8 +142,8 @@ TEST(Matrix, EveryHiddenSizeMeetsEveryKindOfCase) {
   for (const auto& [hidden, m] : met) {
     for (const int count :
          {m.serial, m.all_hands, m.few_hands, m.per_job, m.fetches_first, m.no_combine_sms,
-          m.fused_activation, m.small_tile, m.no_graph, m.host_schedule, m.slot_orders[0],
-          m.slot_orders[1], m.slot_orders[2]}) {
+          m.fused_activation, m.small_tile, m.row_steps, m.no_graph, m.host_schedule,
+          m.slot_orders[0], m.slot_orders[1], m.slot_orders[2]}) {
       EXPECT_GE(count, 2) << "H=" << hidden;
     }
   }

@@ -71,6 +71,7 @@ std::vector<int> levels() {
   each[kCombineSms] = count(kCombineSmsLevels);
   each[kTokensPerBlock] = count(kTokensPerBlockLevels);
   each[kSlotOrder] = 3;
+  each[kTile] = kTilesTested;
   each[kSchedule] = 3;
   each[kTileCounter] = 3;
   each[kChunks] = count(kChunksLevels);
@@ -87,6 +88,9 @@ int value(const PairwiseCase& c, Factor factor, const std::array<int, N>& of_lev
 bool may_be(const PairwiseCase& c) {
   constexpr int kMost = 1 << 30;
   if (value(c, kTopk, kTopkLevels, 1) > value(c, kExperts, kExpertsLevels, kMost)) {
+    return false;
+  }
+  if (c[kDispatch] == 1 && c[kTile] != kOpen && is_by_row_steps(tested_tile(c[kTile]))) {
     return false;
   }
   if (c[kDispatch] == 1 && value(c, kHidden, kHiddenLevels, 64) % 64 != 0) {
@@ -129,7 +133,7 @@ Config config_of(const PairwiseCase& c) {
   const int chunks = value(c, kChunks, kChunksLevels, 0);
   config.watermark_chunks = chunks == kEach ? value(c, kTokens, kTokensLevels, 0) : chunks;
   config.activation = static_cast<Activation>(c[kActivation]);
-  config.tile = static_cast<TileShape>(c[kTile]);
+  config.tile = tested_tile(c[kTile]);
   config.schedule = static_cast<ScheduleSite>(c[kSchedule]);
   config.tile_counter = static_cast<TileCounter>(c[kTileCounter]);
   config.launch = static_cast<LaunchOrder>(c[kLaunch]);

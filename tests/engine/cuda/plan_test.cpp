@@ -2,6 +2,7 @@
 #include "engine/cuda/plan.hpp"
 
 #include "engine/cuda/cuda_test_support.hpp"
+#include "engine/cuda/gemm_variant.hpp"
 #include "engine/cuda/longest_wait.hpp"
 #include "layer/gemm_path.hpp"
 
@@ -50,6 +51,30 @@ TEST(PlanRules, WithoutWgmmaABlockHasFewerThreads) {
   Shape narrow = kSmall;
   narrow.hidden = 256;
   expect_refusal(narrow, config, "more than a block's 256 threads");
+}
+
+TEST(PlanRules, TilesByRowStepsAreTransposedAndTheOthersAreNot) {
+  for (const kernels::Epilogue epilogue :
+       {kernels::Epilogue::kStore, kernels::Epilogue::kSiluMul}) {
+    for (const TileShape tile : {TileShape::m128n128, TileShape::m128n256}) {
+      EXPECT_FALSE(gemm_variant(GemmPath::wgmma, tile, epilogue).transposed);
+    }
+    for (const TileShape tile : kTilesByRowSteps) {
+      const kernels::GemmVariant variant = gemm_variant(GemmPath::wgmma, tile, epilogue);
+      EXPECT_TRUE(variant.transposed);
+      EXPECT_EQ(variant.block_n, tile_columns(tile));
+    }
+  }
+  for (const TileShape tile : kTilesByRowSteps) {
+    Config config;
+    config.tile = tile;
+    EXPECT_EQ(why(kSmall, config), "");
+    config.dispatch = Dispatch::gather;
+    expect_refusal(kSmall, config, "takes rows that lie together");
+    config.dispatch = Dispatch::scatter;
+    config.gemm = GemmPath::mma;
+    expect_refusal(kSmall, config, "needs wgmma");
+  }
 }
 
 TEST(PlanRules, DefaultsAreLegal) {

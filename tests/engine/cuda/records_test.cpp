@@ -38,6 +38,9 @@ const std::vector<RecordedCase>& recorded_cases() {
        {"dispatch=gather", "dispatch_comm_sms=0", "activation=fused"}},
       {"rows gathered by small tiles, an emulated link",
        {"dispatch=gather", "tile=128x128", "link_gbps=20"}},
+      {"tiles by row steps", {"tile=160x256"}},
+      {"tiles by row steps, programmatic",
+       {"tile=160x256", "activation=fused", "launch=programmatic", "tile_counter=both"}},
   };
   return kCases;
 }

@@ -43,13 +43,17 @@ std::vector<Form> forms() {
   gather_split.dispatch = Dispatch::gather;
   gather_split.tile = TileShape::m128n128;
   gather_split.activation = Activation::fused;
+  Config row_steps;
+  row_steps.tile = TileShape::m160n256;
+  row_steps.activation = Activation::fused;
+  row_steps.launch = LaunchOrder::programmatic;
   Config serial;
   serial.form = LayerForm::serial;
-  return {{"split", split},     {"fetch_first", fetch_first},
-          {"per_job", per_job}, {"fused_activation", fused_activation},
-          {"capped", capped},   {"programmatic", programmatic},
-          {"gather", gather},   {"gather_split", gather_split},
-          {"serial", serial}};
+  return {{"split", split},         {"fetch_first", fetch_first},
+          {"per_job", per_job},     {"fused_activation", fused_activation},
+          {"capped", capped},       {"programmatic", programmatic},
+          {"gather", gather},       {"gather_split", gather_split},
+          {"row_steps", row_steps}, {"serial", serial}};
 }
 
 enum class Memory { poisoned, as_it_comes };

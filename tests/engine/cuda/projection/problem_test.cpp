@@ -130,6 +130,13 @@ TEST(ProjectionRules, WithoutWgmmaDefaultsRunToo) {
   EXPECT_NE(why_illegal(shape, config, kDevice), "");
 }
 
+TEST(ProjectionRules, TilesByRowStepsAreTheLayersAlone) {
+  Config config;
+  config.tile = TileShape::m160n256;
+  EXPECT_EQ(why_illegal({2, 1024, 4096, 4096}, config, kDevice),
+            "tile 160x256 is built for the layer's kernels alone (auto, m128n128 or m128n256)");
+}
+
 TEST(ProjectionKnobs, AreSetByNameAndDescribed) {
   Config config;
   EXPECT_EQ(describe(config), "");
