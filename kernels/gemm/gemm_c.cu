@@ -42,7 +42,8 @@ const Form& form_named(const std::string& name) {
   for (const Form& form : kForms) {
     if (to_string(variant_of(form)) == name)
       return form;
-    names += " " + to_string(variant_of(form));
+    names += ' ';
+    names += to_string(variant_of(form));
   }
   throw std::invalid_argument("no variant " + name + "; there are" + names);
 }

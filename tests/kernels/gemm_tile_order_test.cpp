@@ -108,9 +108,9 @@ ScheduleTables random_tables(std::uint64_t index) {
   return build_tables_golden(shape, make_problem(shape, spec).routing, SlotOrder::by_token, 0);
 }
 
-// As Schedule walks them: tiles are numbered without the row blocks that go with another.
-std::vector<TileJob> transposed_walk(const ScheduleTables& tables, int n_tiles, int column_groups,
-                                     int block_group) {
+// As Schedule walks them: tiles are numbered by row tiles.
+std::vector<TileJob> transposed_walk(const ScheduleTables& tables, int blocks, int n_tiles,
+                                     int column_groups, int block_group) {
   const auto first_block = [&](int expert) {
     return tables.expert_rows[static_cast<std::size_t>(expert)] / kBlockRows;
   };
@@ -118,47 +118,56 @@ std::vector<TileJob> transposed_walk(const ScheduleTables& tables, int n_tiles, 
     return kBlockRows - tables.slack[static_cast<std::size_t>(block)];
   };
   const int experts = static_cast<int>(tables.expert_rows.size()) - 1;
-  std::vector<int> merged_before{0};
   std::vector<int> first_tile{0};
   for (int expert = 0; expert < experts; ++expert) {
-    const int last = first_block(expert + 1) - 1;
-    const bool merges = first_block(expert) < last && goes_with_the_one_before(rows_in(last));
-    merged_before.push_back(merged_before.back() + (merges ? 1 : 0));
-    first_tile.push_back(first_block(expert + 1) - merged_before.back());
+    const int own = first_block(expert + 1) - first_block(expert);
+    const bool merged = own > 0 && merges(own, rows_in(first_block(expert + 1) - 1), blocks);
+    first_tile.push_back(first_tile.back() + (own + blocks - 1) / blocks - (merged ? 1 : 0));
   }
   std::vector<TileJob> jobs =
       walk({first_tile.back(), n_tiles, column_groups, block_group}, first_tile);
   for (TileJob& job : jobs) {
+    const int tile = job.row_block - first_tile[static_cast<std::size_t>(job.expert)];
     const int last = first_block(job.expert + 1) - 1;
-    job.row_block += merged_before[static_cast<std::size_t>(job.expert)];
-    job.rows = rows_of_tile(job.row_block, last, rows_in(last));
+    job.row_block = first_block(job.expert) + tile * blocks;
+    job.rows = rows_of_tile(job.row_block, last, rows_in(last), blocks);
   }
   return jobs;
 }
 
-TEST(GemmTileOrder, TransposedTilesAreTheLayersRowTiles) {
-  int merged = 0;
-  int experts_of_many = 0;
+class TransposedTiles : public ::testing::TestWithParam<TileShape> {};
+
+TEST_P(TransposedTiles, AreTheLayersRowTiles) {
+  const RowGrouping grouping = row_grouping(GetParam());
+  int absorbed = 0;
+  int of_later_experts = 0;
   for (std::uint64_t index = 0; index < 200; ++index) {
     const ScheduleTables tables = random_tables(index);
-    const std::vector<RowTile> tiles = row_tiles(tables, row_grouping(TileShape::m160n256));
     constexpr int kNTiles = 4;
     std::vector<std::tuple<int, int, int, int>> want;
-    for (const RowTile& tile : tiles) {
+    for (const RowTile& tile : row_tiles(tables, grouping)) {
       for (int n_tile = 0; n_tile < kNTiles; ++n_tile)
         want.emplace_back(tile.first, n_tile, tile.blocks, tile.rows);
-      merged += tile.blocks > 1;
-      experts_of_many += tile.blocks > 1 && tile.first > 0;
+      absorbed += tile.blocks > grouping.blocks;
+      of_later_experts += tile.blocks > grouping.blocks && tile.first > 0;
     }
     std::vector<std::tuple<int, int, int, int>> got;
-    for (const TileJob& job : transposed_walk(tables, kNTiles, index % 2 == 0 ? 1 : 2, 3))
+    const int column_groups = index % 2 == 0 ? 1 : 2;
+    for (const TileJob& job : transposed_walk(tables, grouping.blocks, kNTiles, column_groups, 3))
       got.emplace_back(job.row_block, job.n_tile, job.row_blocks(), job.rows);
     std::sort(got.begin(), got.end());
     EXPECT_EQ(got, want) << "tables " << index;
   }
-  EXPECT_GE(merged, 100);
-  EXPECT_GE(experts_of_many, 50);
+  EXPECT_GE(absorbed, grouping.blocks == 1 ? 100 : 30);
+  EXPECT_GE(of_later_experts, grouping.blocks == 1 ? 50 : 25);
 }
+
+INSTANTIATE_TEST_SUITE_P(Shapes, TransposedTiles,
+                         ::testing::Values(TileShape::m160n256, TileShape::m288n128),
+                         [](const auto& shape) {
+                           return std::string(shape.param == TileShape::m160n256 ? "m160n256"
+                                                                                 : "m288n128");
+                         });
 
 }  // namespace
 }  // namespace fusescope::kernels
