@@ -192,6 +192,7 @@ class GpuCheck {
     add([](Config& c) { c.watermark_chunks = 4; });
     add([](Config& c) { c.tile = TileShape::m128n128; });
     add([](Config& c) { c.tile = TileShape::m160n256; });
+    add([](Config& c) { c.tile = TileShape::m288n128; });
     if (with_gemm_chosen(base, limits_).gemm == GemmPath::mma) {  // wgmma's bits are its own
       add([](Config& c) { c.gemm = GemmPath::mma_small; });
     }

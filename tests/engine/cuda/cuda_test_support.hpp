@@ -57,7 +57,7 @@ inline std::vector<Device> usable_devices() {
   enable_peer_access(name)
 
 // Tiles by row steps for which GEMMs are built; none of them gathers.
-inline constexpr std::array kTilesByRowSteps = {TileShape::m160n256};
+inline constexpr std::array kTilesByRowSteps = {TileShape::m160n256, TileShape::m288n128};
 inline constexpr int kTilesTested = 2 + static_cast<int>(kTilesByRowSteps.size());
 
 // Number 0 to kTilesTested - 1: automatic, 128 columns, then those by row steps.

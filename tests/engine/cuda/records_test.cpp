@@ -41,6 +41,9 @@ const std::vector<RecordedCase>& recorded_cases() {
       {"tiles by row steps", {"tile=160x256"}},
       {"tiles by row steps, programmatic",
        {"tile=160x256", "activation=fused", "launch=programmatic", "tile_counter=both"}},
+      {"tiles of two row blocks", {"tile=288x128"}},
+      {"tiles of two row blocks, programmatic",
+       {"tile=288x128", "activation=fused", "launch=programmatic", "tile_counter=both"}},
   };
   return kCases;
 }

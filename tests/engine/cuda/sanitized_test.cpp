@@ -47,13 +47,18 @@ std::vector<Form> forms() {
   row_steps.tile = TileShape::m160n256;
   row_steps.activation = Activation::fused;
   row_steps.launch = LaunchOrder::programmatic;
+  Config two_row_blocks;
+  two_row_blocks.tile = TileShape::m288n128;
+  two_row_blocks.activation = Activation::fused;
+  two_row_blocks.tile_counter = TileCounter::both;
   Config serial;
   serial.form = LayerForm::serial;
   return {{"split", split},         {"fetch_first", fetch_first},
           {"per_job", per_job},     {"fused_activation", fused_activation},
           {"capped", capped},       {"programmatic", programmatic},
           {"gather", gather},       {"gather_split", gather_split},
-          {"row_steps", row_steps}, {"serial", serial}};
+          {"row_steps", row_steps}, {"two_row_blocks", two_row_blocks},
+          {"serial", serial}};
 }
 
 enum class Memory { poisoned, as_it_comes };
@@ -75,12 +80,20 @@ void poison_what_bulk_copies_write(const LayerMemory& memory) {
   }
 }
 
+// Tiles by row steps have experts of several row blocks, the last of which goes with the tile before it: one
+// expert has all 258 tokens, and one of the others 129 to 160 of them.
+Problem problem_of(int ranks, const Config& config) {
+  return is_by_row_steps(config.tile)
+             ? make_test_problem(make_shape(ranks, 258 / ranks, 512, 3, 2, 64), "hot", 5)
+             : make_test_problem(make_shape(ranks, 33, 512, 4, 2, 64), "zipf", 5);
+}
+
 void run(int ranks, const std::vector<Device>& devices, const Config& wanted, Memory memory) {
   Config config = as_built(wanted, devices);
   // One slot a warp, in blocks of either GEMM: where several lanes of a warp initialise a barrier each, by an
   // instruction that takes one address for all of them, racecheck holds each to have written all.
   config.tokens_per_block = 8;
-  const Problem problem = make_test_problem(make_shape(ranks, 33, 512, 4, 2, 64), "zipf", 5);
+  const Problem problem = problem_of(ranks, config);
   LayerRunner runner(problem, devices, {.seed = 9, .deadline_ns = kTestDeadlineNs});
   runner.configure(config);
   if (memory == Memory::poisoned) {
@@ -92,6 +105,25 @@ void run(int ranks, const std::vector<Device>& devices, const Config& wanted, Me
   ASSERT_EQ(what_is_wrong(runner), "");
   runner.run_once();  // on what the first one left
   EXPECT_EQ(what_is_wrong(runner), "");
+}
+
+// Needs no GPU.
+TEST(SanitizedShape, TilesByRowStepsTakeTheLastRowBlockAlong) {
+  for (const TileShape tile : kTilesByRowSteps) {
+    Config config;
+    config.tile = tile;
+    const RowGrouping grouping = row_grouping(tile);
+    for (const int ranks : {1, 2}) {
+      const Problem problem = problem_of(ranks, config);
+      const ScheduleTables tables =
+          build_tables_golden(problem.shape, problem.routing, SlotOrder::by_token, 0);
+      const std::vector<RowTile> tiles = row_tiles(tables, grouping);
+      EXPECT_TRUE(
+          std::any_of(tiles.begin(), tiles.end(),
+                      [&](const RowTile& each) { return each.blocks == grouping.blocks + 1; }))
+          << tile_text(tile) << ", ranks: " << ranks;
+    }
+  }
 }
 
 class Sanitized : public testing::TestWithParam<Form> {};
