@@ -5,10 +5,11 @@
 //   tokens_per_block * shape.hidden * 2 <= device.smem_per_block
 //   combine == "dispenser" or not all_hands
 //
-// Names: every knob; device.sms, device.smem_per_block; shape.ranks, .tokens_per_rank, .tokens,
-// .hidden, .experts, .topk, .intermediate. Operators, loosest first: or, and, not, comparisons
-// (== != < <= > >=), + -, * / %, unary -. Strings stand in single or double quotes. Names and types
-// are checked when the text is parsed, so that a config never meets a malformed constraint.
+// Names: every knob; device.sms, .smem_per_block, and device.wgmma: the config's GEMMs multiply with wgmma
+// there; shape.ranks, .tokens_per_rank, .tokens, .hidden, .experts, .topk, .intermediate. Operators, loosest
+// first: or, and, not, comparisons (== != < <= > >=), + -, * / %, unary -. Strings stand in single or double
+// quotes. Names and types are checked when the text is parsed, so that a config never meets a malformed
+// constraint.
 
 #include <memory>
 #include <string>

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/suggest.hpp"
+#include "layer/gemm_path.hpp"
 #include "sweep/constraint_tree.hpp"
 
 namespace fusescope::sweep {
@@ -20,21 +21,28 @@ using NodePtr = std::unique_ptr<Node>;
 
 struct Field {
   std::string_view name;
-  double (*get)(const Scope&);
+  Value (*get)(const Scope&);
+  Type type = Type::number;
 };
-constexpr std::array<Field, 9> kFields = {{
-    {"device.sms", [](const Scope& scope) { return static_cast<double>(scope.device.sms); }},
+Value number(int value) {
+  return static_cast<double>(value);
+}
+Value runs_wgmma(const Scope& scope) {
+  return with_gemm_chosen(scope.config, scope.device).gemm == GemmPath::wgmma;
+}
+constexpr std::array<Field, 10> kFields = {{
+    {"device.sms", [](const Scope& scope) { return number(scope.device.sms); }},
     {"device.smem_per_block",
-     [](const Scope& scope) { return static_cast<double>(scope.device.smem_per_block); }},
-    {"shape.ranks", [](const Scope& scope) { return static_cast<double>(scope.shape.ranks); }},
+     [](const Scope& scope) { return number(scope.device.smem_per_block); }},
+    {"device.wgmma", runs_wgmma, Type::truth},
+    {"shape.ranks", [](const Scope& scope) { return number(scope.shape.ranks); }},
     {"shape.tokens_per_rank",
-     [](const Scope& scope) { return static_cast<double>(scope.shape.tokens_per_rank); }},
-    {"shape.tokens", [](const Scope& scope) { return static_cast<double>(scope.shape.tokens()); }},
-    {"shape.hidden", [](const Scope& scope) { return static_cast<double>(scope.shape.hidden); }},
-    {"shape.experts", [](const Scope& scope) { return static_cast<double>(scope.shape.experts); }},
-    {"shape.topk", [](const Scope& scope) { return static_cast<double>(scope.shape.topk); }},
-    {"shape.intermediate",
-     [](const Scope& scope) { return static_cast<double>(scope.shape.intermediate); }},
+     [](const Scope& scope) { return number(scope.shape.tokens_per_rank); }},
+    {"shape.tokens", [](const Scope& scope) { return number(scope.shape.tokens()); }},
+    {"shape.hidden", [](const Scope& scope) { return number(scope.shape.hidden); }},
+    {"shape.experts", [](const Scope& scope) { return number(scope.shape.experts); }},
+    {"shape.topk", [](const Scope& scope) { return number(scope.shape.topk); }},
+    {"shape.intermediate", [](const Scope& scope) { return number(scope.shape.intermediate); }},
 }};
 
 std::string_view name(Type type) {
@@ -199,6 +207,7 @@ class Parser {
       if (field.name == token.text) {
         node.op = Op::field;
         node.field = field.get;
+        node.type = field.type;
         return;
       }
       known.emplace_back(field.name);

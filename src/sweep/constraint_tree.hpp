@@ -44,11 +44,11 @@ enum class Op {
 struct Constraint::Node {
   Op op = Op::constant;
   Type type = Type::number;
-  std::size_t column = 1;                   // where it stands in the text, from 1
-  Value value;                              // constant
-  const Knob* knob = nullptr;               // knob
-  double (*field)(const Scope&) = nullptr;  // field of the device or the shape
-  std::unique_ptr<Node> left;               // operand, or left operand
+  std::size_t column = 1;                  // where it stands in the text, from 1
+  Value value;                             // constant
+  const Knob* knob = nullptr;              // knob
+  Value (*field)(const Scope&) = nullptr;  // field of the device or the shape
+  std::unique_ptr<Node> left;              // operand, or left operand
   std::unique_ptr<Node> right;
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "layer/gemm_path.hpp"
 #include "sweep_fixture.hpp"
 
 namespace fusescope::sweep {
@@ -48,6 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"dispatch_comm_sms >= combine_comm_sms", true},
                     Case{"dispatch_comm_sms > combine_comm_sms", false},
                     Case{"shape.ranks * shape.tokens_per_rank == shape.tokens", true},
+                    Case{"device.wgmma", false},
                     // The right side of a decided "or" is not evaluated.
                     Case{"true or 1 / 0 == 1", true}));
 
@@ -84,6 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"1 < 2 3", "column 7: unexpected \"3\""},
         Refusal{"1 < 2 < 3", "column 7: comparisons do not chain"},
         Refusal{"all_hands + 1 < 2", "column 1: this is a truth value"},
+        Refusal{"device.wgmma >= 1", "column 1: this is a truth value"},
         Refusal{"combine < 4", "column 1: this is a string"},
         Refusal{"tokens_per_block == 'four'", "column 21: this is a string"},
         Refusal{"1 and 2 < 3", "column 1: this is a number"},
@@ -92,6 +95,22 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"1..2 < 4", "\"1..2\" is not a number"},
         Refusal{"and 1 < 2", "column 1: unexpected \"and\""},
         Refusal{"not", "column 4: unexpected end of the expression"}));
+
+// By the device, its shared memory, and what the config asks for.
+TEST(Constraint, KnowsWhereTheGemmsMultiplyWithWgmma) {
+  const Constraint constraint("device.wgmma", "f.json", "/constraints/0");
+  DeviceLimits device{"test", 132, kLargeGemmBytes};
+  Config config;
+  EXPECT_TRUE(constraint.holds(config, device, {}));
+  config.gemm = GemmPath::mma;
+  EXPECT_FALSE(constraint.holds(config, device, {}));
+  config.gemm = GemmPath::automatic;
+  device.smem_per_block = kSmallGemmBytes;
+  EXPECT_FALSE(constraint.holds(config, device, {}));
+  device.smem_per_block = kLargeGemmBytes;
+  device.wgmma = false;
+  EXPECT_FALSE(constraint.holds(config, device, {}));
+}
 
 TEST(Constraint, RefusesDivisionByZeroWithTheConfig) {
   const Constraint constraint("4 / (dispatch_comm_sms - 16) > 1", "f.json", "/constraints/0");

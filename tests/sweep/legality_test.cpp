@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "layer/gemm_path.hpp"
+#include "sweep/search_space.hpp"
 #include "sweep_fixture.hpp"
 
 namespace fusescope::sweep {
@@ -53,6 +55,29 @@ TEST(Legality, RefusesConstraintsThatLeaveNothingAndCountsEach) {
                    "excludes 12"),
       std::string::npos)
       << message;
+}
+
+// A search that knows no other rules than the constraints would spend its budget on what is refused.
+TEST(Legality, TheTunedSpaceLeavesNothingThatItsDeviceRefuses) {
+  const std::string file = std::string(FUSESCOPE_TEST_SOURCE_DIR) + "/sweeps/tune.json";
+  const DeviceLimits hopper{"hopper", 132, kLargeGemmBytes, true};
+  const DeviceLimits workstation{"workstation", 110, kSmallGemmBytes, true};
+  const auto configs_left = [&](const char* gemm, const DeviceLimits& device) {
+    Json document = read_json_file(file);
+    document["base"]["gemm"] = gemm;
+    const SweepConfig sweep = parse_sweep_config(document, file);
+    const Problem problem = make_problem(sweep.shape, sweep.routing);
+    const SearchSpace space(sweep, device);
+    const std::vector<long long> left = space.allowed_indices();
+    for (const long long index : left) {
+      EXPECT_EQ(why_illegal(problem, space.at(index), device), "") << describe(space.at(index));
+    }
+    return left.size();
+  };
+  const std::size_t one_tile = configs_left("auto", workstation);
+  EXPECT_GT(one_tile, 0U);
+  EXPECT_EQ(configs_left("mma", hopper), one_tile);
+  EXPECT_EQ(configs_left("auto", hopper), 3 * one_tile);
 }
 
 }  // namespace
