@@ -8,7 +8,7 @@
 namespace fusescope {
 
 inline constexpr int kRowBlock =
-    128;  // rows of the GEMM's M tile; a row block never spans two experts
+    128;  // rows of a row block, which never spans two experts; of tiles: row_tiles.hpp
 
 struct Shape {
   std::string name;

@@ -84,6 +84,29 @@ TEST_F(Tuned, RunTakesTheOwnEntryElseTheShippedOne) {
   EXPECT_FALSE(neither.contains("config_from"));
 }
 
+TEST_F(Tuned, AnEntryMayNameATileOfSeveralRowBlocks) {
+  Json wide = entry("uniform", {{"tile", "160x256"}});
+  wide["device"] = "h200-nvlink";
+  wide["runner_up"]["config"] = {{"tile", "288x128"}};
+  write_table("sweeps/tuned/a.json", {wide});
+
+  const std::string run = run_ + "uniform --profile h200-nvlink --no-trace ";
+  const test::Said text = fusescope(run);
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("config    tile=160x256\n"), std::string::npos) << text.out;
+  EXPECT_EQ(fusescope(run + "--json").json()["config"]["tile"], "160x256");
+
+  refused(run + "--gemm mma", {"tile 160x256 needs wgmma", "tile auto"});
+  const Json small = fusescope(run + "--gemm mma --set tile=auto --json").json();
+  EXPECT_EQ(small["config"]["tile"], "auto");
+
+  const Json rows = fusescope("list tuned --json").json();
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0]["knobs"], (Json{{"tile", "160x256"}}));
+  const test::Said list = fusescope("list tuned");
+  EXPECT_NE(list.out.find("\n    tile=160x256\n"), std::string::npos) << list.out;
+}
+
 TEST_F(Tuned, EachRunAcrossAKnobStartsFromTheEntry) {
   write_table("sweeps/tuned/a.json", {entry("uniform", {{"tokens_per_block", 8}})});
   const test::Said said =
