@@ -52,6 +52,16 @@ TEST(GemmRules, RefusalsNameTheValueAndTheRule) {
   expect_refusal(grouped, store, "column groups 0: at least 1");
 }
 
+TEST(GemmRules, TransposedVariantsRefuseMoreExpertsThanTheirTablesHold) {
+  GroupedGemmDesc desc = shape(512, 512);
+  desc.experts = kMostTransposedExperts;
+  const GemmVariant v = transposed({256, 64, 4, Epilogue::kStore});
+  EXPECT_EQ(why_unsupported(desc, v), "");
+  desc.experts = 1025;
+  expect_refusal(desc, v, "experts 1025");
+  EXPECT_EQ(why_unsupported(desc, GemmVariant{}), "");
+}
+
 TEST(GemmRules, ArgumentsAreRefusedBeforeTheDriverIsAsked) {
   EXPECT_THROW(make_grouped_gemm_args(shape(1001, 512), GemmVariant{}), std::invalid_argument);
   EXPECT_THROW(launch_grouped_gemm({}, GemmVariant{.stages = 3}, 1, nullptr),
