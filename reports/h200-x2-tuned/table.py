@@ -1,0 +1,126 @@
+"""The tables of README.md, from a table of tuned configs and the logs that its entries name.
+
+    git worktree add before a197548
+    python3 table.py ../../sweeps/tuned/h200.json before/sweeps/tuned/h200.json
+
+Walls are as measured, no drift divided out: the base config's is the median of its measurements, a winner's that of its
+samples in the turns at the end, any other config's that of all its samples in the search. The second argument is the
+earlier table, in its own tree.
+"""
+import gzip
+import itertools
+import json
+import pathlib
+import statistics
+import sys
+
+TILES = ["auto", "160x256", "288x128"]
+ORDER = {"by_token": "by token", "interleave_sources": "interleaved", "rotate_from_self": "rotated"}
+COUNTER = {"none": "none", "kernel_2": "kernel 2", "both": "both"}
+
+
+class Entry:
+    def __init__(self, entry, root):
+        path = root / entry["log"]
+        with gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8") as log:
+            self.trials = [json.loads(line) for line in list(log)[1:]]
+        self.key = (entry["shape"], entry["routing"])
+        self.name = entry["problem"].split(" (")[0]
+        self.routing = entry["routing"]
+        self.numbers = {part[0]: int(part[2:]) for part in entry["shape"].split()}
+        self.config, self.runner_up = entry["config"], entry["runner_up"]
+        self.base = statistics.median(trial["raw_median_us"] for trial in self.trials if trial["kind"] == "base")
+        self.winner = statistics.median(wall for trial in self.trials
+                                        if trial["kind"] == "finalist" and trial["config"] == self.config
+                                        for wall in trial["wall_us"])
+
+    def searched(self, tile=None):
+        """Wall by config, of those with that tile."""
+        walls = {}
+        for trial in self.trials:
+            if trial["kind"] == "search" and tile in (None, trial["config"]["tile"]):
+                walls.setdefault(json.dumps(trial["config"], sort_keys=True), []).extend(trial["wall_us"])
+        return {config: statistics.median(of) for config, of in walls.items()}
+
+    def rows(self):
+        n = self.numbers
+        return n["R"] * n["T"] * n["K"] // n["E"]
+
+    def title(self):
+        return f"{self.name}, {self.numbers['T']}", self.routing
+
+    def walls(self):
+        return f"{self.base:.0f}", f"{self.winner:.0f}", f"{self.base / self.winner:.2f}"
+
+
+KNOBS = ["dispatch, combine SMs", "slots", "slot order", "tile", "tiles by a counter"]
+
+
+def knobs(config):
+    return (f"{config['dispatch_comm_sms']}, {config['combine_comm_sms']}", config["tokens_per_block"],
+            ORDER[config["slot_order"]], config["tile"], COUNTER[config["tile_counter"]])
+
+
+def entries(path):
+    path = pathlib.Path(path).resolve()
+    table = json.loads(path.read_text(encoding="utf-8"))
+    return [Entry(entry, path.parents[2]) for entry in table["entries"]]
+
+
+def best(entry, tile):
+    walls = entry.searched(tile)
+    return f"{min(walls.values()):.0f} of {len(walls)}" if walls else "-"
+
+
+def pairs(entry, tile, other):
+    """How much slower `other` is, the median over the configs that were searched with both."""
+    walls = {key: {config.replace(f'"tile": "{key}"', ""): wall for config, wall in entry.searched(key).items()}
+             for key in (tile, other)}
+    ratios = [walls[other][config] / wall for config, wall in walls[tile].items() if config in walls[other]]
+    return f"{100 * (statistics.median(ratios) - 1):+.1f}% ({len(ratios)})" if ratios else "-"
+
+
+def order(entry):
+    seed = entry.name == "seed-tp2"
+    return (not seed, entry.routing if seed else "", entry.numbers["T"] if seed else 0)
+
+
+def header(*columns):
+    print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
+
+
+def row(*cells):
+    print("| " + " | ".join(map(str, cells)) + " |")
+
+
+def main():
+    new = sorted(entries(sys.argv[1]), key=order)
+    before = {entry.key: entry for entry in entries(sys.argv[2])}
+
+    header("shape, T", "routing", "rows per expert", "base, us", "winner, us", "base / winner", *KNOBS,
+           "runner-up slower by", "measurements", "took")
+    for entry in new:
+        rival = entry.runner_up
+        row(*entry.title(), entry.rows(), *entry.walls(), *knobs(entry.config),
+            f"{100 * rival['slower']:.2f}%{', a tie' if rival['tie'] else ''}",
+            sum(trial["kind"] == "search" for trial in entry.trials),
+            f"{sum(trial['seconds'] for trial in entry.trials):.1f} s")
+
+    print()
+    header("shape, T", "routing", "earlier: base, us", "winner, us", "base / winner", *KNOBS, "now: winner, us",
+           "base / winner", "the earlier winner's config in the new search")
+    for entry in new:
+        old = before[entry.key]
+        again = entry.searched().get(json.dumps(old.config, sort_keys=True))
+        row(*entry.title(), *old.walls(), *knobs(old.config), *entry.walls()[1:],
+            f"{again:.0f} us" if again else "not measured")
+
+    print()
+    header("shape, T", "routing", "rows per expert", "best in the search, us, of configs: 128x256", "160x256",
+           "288x128", "same knobs: 128x256 to 160x256", "128x256 to 288x128", "160x256 to 288x128")
+    for entry in new:
+        row(*entry.title(), entry.rows(), *(best(entry, tile) for tile in TILES),
+            *(pairs(entry, tile, other) for tile, other in itertools.combinations(TILES, 2)))
+
+
+main()
