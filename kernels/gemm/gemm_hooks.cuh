@@ -30,7 +30,8 @@ enum class ProbePoint {
   kMainloopEnd,    // first consumer warpgroup: accumulators are final
   kEpilogueEnd,    // first consumer warpgroup: the last chunk is staged in shared memory. Often
                    // after kMainloopBegin of the next tile, under which the output is written
-  kStored,         // the thread that signals: the tile is in global memory and signalled
+  kStored,  // the thread that signals: the tile is in global memory, and signalled; transposed
+            // variants: about to be, to one row block after the other
 };
 
 struct NoGate {

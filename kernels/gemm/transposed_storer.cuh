@@ -60,9 +60,11 @@ __device__ inline void store_transposed_tiles(const GroupedGemmArgs& args, GemmS
       ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
       ptx::fence_proxy_async(ptx::space_global);
       if (second_to_store(control, tiles)) {
+        // Before the signals: a wait for the first row block may end while the second is being signalled, and
+        // must not seem to end before what it waited for.
+        probe.record(ProbePoint::kStored, tile.row_block, tile.n_tile());
         for (int block = 0; block * kBlockRows < tile.rows(); ++block)
           signal.done(tile.row_block + block, tile.n_tile());
-        probe.record(ProbePoint::kStored, tile.row_block, tile.n_tile());
       }
     }
   }
