@@ -13,9 +13,8 @@ namespace fusescope {
 // How a tile shape groups an expert's rows. Tiles by row steps cost what the rows that they hold cost, rounded
 // up to steps; the others always cost their whole row block.
 struct RowGrouping {
-  int blocks = 1;  // row blocks of a tile, from the expert's first on
-  int absorbed =
-      0;  // an expert's last row block of at most so many rows goes with the tile before it
+  int blocks = 1;    // row blocks of a tile, from the expert's first on
+  int absorbed = 0;  // a last row block of at most so many rows goes with the tile before it
   int row_step = 0;  // rows that a tile is multiplied in steps of; 0: whole row blocks
 
   // Tiles may have several row blocks, so that their records name only the first.
