@@ -32,7 +32,7 @@ struct ReportTrial {
   double median_us = 0;                    // by the search's samples
   double half_ci_us = 0;                   // 95%, of the median; 0 for a simulation
   std::map<std::string, double> steps_us;  // critical path by name(analysis::Step)
-  double timeline_wall_us = 0;             // the wall that steps_us partitions
+  double timeline_wall_us = 0;             // the wall that steps_us partitions; 0: none recorded
   double exposed_us = 0;                   // exposed communication by critical path
   // Of a finalist: timed again in turns with the others. These decide which config is the best.
   struct Turns {

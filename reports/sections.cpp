@@ -134,7 +134,7 @@ Table top_table(const ReportInput& input, const Findings& findings) {
     if (findings.serial != nullptr) {
       row.push_back(signed_percent(findings.to_serial() * findings.to_best(trial) - 1));
     }
-    row.push_back(us(trial.exposed_us));
+    row.push_back(trial.timeline_wall_us > 0 ? us(trial.exposed_us) : "-");
     table.rows.push_back(std::move(row));
   }
   return table;

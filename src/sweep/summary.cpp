@@ -138,20 +138,25 @@ std::string failures_text(const std::vector<Trial>& trials, const SummaryOptions
 // How the SM clock went, where it is known.
 std::string clock_text(const std::vector<Trial>& trials) {
   std::vector<double> clocks;
-  std::size_t throttled = 0;
+  int apart = 0;
+  int kept = 0;
   double threshold = 0;
   for (const Trial& trial : trials) {
     clocks.insert(clocks.end(), trial.sm_clock_mhz.begin(), trial.sm_clock_mhz.end());
-    throttled += static_cast<std::size_t>(throttled_samples(trial));
+    apart += samples_set_apart(trial);
+    kept += throttled_samples(trial) - samples_set_apart(trial);
     threshold = trial.throttle_mhz > 0 ? trial.throttle_mhz : threshold;
   }
   if (clocks.empty()) {
     return "";
   }
   const std::size_t samples = clocks.size();
+  const std::string most =
+      kept > 0 ? fmt::format("; {} more did but count, as most of their trial's samples did", kept)
+               : "";
   return fmt::format(
-      "SM clock: median {:.0f} MHz; {} of {} samples ran below {:.0f} MHz and are set apart.\n",
-      median(std::move(clocks)), throttled, samples, threshold);
+      "SM clock: median {:.0f} MHz; {} of {} samples ran below {:.0f} MHz and are set apart{}.\n",
+      median(std::move(clocks)), apart, samples, threshold, most);
 }
 
 // How the base config went, where it was measured.

@@ -61,9 +61,13 @@ int throttled_samples(const Trial& trial) {
   return count;
 }
 
+int samples_set_apart(const Trial& trial) {
+  const int throttled = throttled_samples(trial);
+  return 2 * throttled > std::ssize(trial.wall_us) ? 0 : throttled;
+}
+
 std::vector<double> counted_walls(const Trial& trial) {
-  const auto throttled = static_cast<std::size_t>(throttled_samples(trial));
-  const bool all = 2 * throttled > trial.wall_us.size();
+  const bool all = samples_set_apart(trial) == 0;
   std::vector<double> walls;
   walls.reserve(trial.wall_us.size());
   for (std::size_t i = 0; i < trial.wall_us.size(); ++i) {

@@ -68,10 +68,12 @@ struct Trial {
   bool operator==(const Trial&) const = default;
 };
 
-// The samples that count, normalised: walls divided by `drift`, without those whose clock lies below
-// `throttle_mhz`; all of them where fewer than half would be left. [us]
-std::vector<double> counted_walls(const Trial& trial);
+// The samples whose clock lies below `throttle_mhz`.
 int throttled_samples(const Trial& trial);
+// Those of them that do not count: all, or none where fewer than half of the samples would be left.
+int samples_set_apart(const Trial& trial);
+// The samples that count, normalised: walls divided by `drift`. [us]
+std::vector<double> counted_walls(const Trial& trial);
 
 // Sets raw_median_us, median_us and half_ci_us from the samples, drift and throttle_mhz.
 void set_medians(Trial& trial);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "reports/sections.hpp"
@@ -89,6 +90,26 @@ TEST(Tables, StepColumnsSumToTheirWalls) {
     }
     EXPECT_NEAR(sum, rows.trials[i]->timeline_wall_us, 1e-9);
   }
+}
+
+TEST(Tables, ExposureOfWhatWasNotRecordedIsNotZero) {
+  ReportInput input = synthetic_input();
+  ReportTrial& recorded = input.trials[0];
+  recorded.exposed_us = 0;
+  ReportTrial& timed_only = input.trials[1];
+  timed_only.steps_us.clear();
+  timed_only.timeline_wall_us = timed_only.exposed_us = 0;
+  const Findings findings = find(input);
+  const Table table = top_table(input, findings);
+  ASSERT_EQ(table.columns.back().name, "exposed [µs]");
+  const auto shown = [&](const ReportTrial& trial) {
+    const auto place = std::find(findings.ranked.begin(), findings.ranked.end(), &trial);
+    return table.rows.at(static_cast<std::size_t>(place - findings.ranked.begin())).back().text;
+  };
+  EXPECT_EQ(shown(recorded), "0.0");
+  EXPECT_EQ(shown(timed_only), "-");
+  const std::vector<const ReportTrial*> charted = step_rows(input, findings).trials;
+  EXPECT_EQ(std::count(charted.begin(), charted.end(), &timed_only), 0);
 }
 
 TEST(Tables, StripCoversTheWallWithoutGaps) {

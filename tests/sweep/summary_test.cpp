@@ -77,6 +77,26 @@ TEST(Summary, ShowsTheLadderWithGains) {
       << text;
 }
 
+TEST(Timing, SaysHowManySlowSamplesAreSetApartAndHowManyCount) {
+  std::vector<Trial> trials = {timed(0, 100, 1, 4), timed(1, 150, 1, 8)};
+  trials[0].wall_us = {100, 150, 100, 100};
+  trials[0].sm_clock_mhz = {1980, 1200, 1980, 1980};
+  trials[1].wall_us = {150, 150, 100};
+  trials[1].sm_clock_mhz = {1200, 1200, 1980};
+  for (Trial& trial : trials) {
+    trial.throttle_mhz = 1782;
+  }
+  std::string text = timing_text(trials, {});
+  EXPECT_NE(text.find("SM clock: median 1980 MHz; 1 of 7 samples ran below 1782 MHz and are set "
+                      "apart; 2 more did but count, as most of their trial's samples did.\n"),
+            std::string::npos)
+      << text;
+  trials.pop_back();
+  text = timing_text(trials, {});
+  EXPECT_NE(text.find("1 of 4 samples ran below 1782 MHz and are set apart.\n"), std::string::npos)
+      << text;
+}
+
 TEST(Csv, QuotesWhatNeedsIt) {
   Trial trial = timed(3, 100.5, 0.25, 8);
   trial.label = "a, \"b\"";

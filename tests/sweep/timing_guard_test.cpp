@@ -41,6 +41,7 @@ TEST(TimingGuard, SamplesBelowTheSweepsClockAreSetApart) {
   guard.judge(trial);
   EXPECT_EQ(trial.throttle_mhz, 0.9 * 1980);
   EXPECT_EQ(throttled_samples(trial), 1);
+  EXPECT_EQ(samples_set_apart(trial), 1);
   EXPECT_EQ(counted_walls(trial), (std::vector<double>{100, 101, 102, 103}));
   EXPECT_EQ(trial.median_us, 101.5);
   EXPECT_EQ(trial.raw_median_us, 102);
@@ -48,7 +49,14 @@ TEST(TimingGuard, SamplesBelowTheSweepsClockAreSetApart) {
   Trial slow = timed(TrialKind::search, {150, 151, 100}, {1200, 1200, 1980});
   guard.judge(slow);
   EXPECT_EQ(throttled_samples(slow), 2);
+  EXPECT_EQ(samples_set_apart(slow), 0);
+  EXPECT_EQ(counted_walls(slow), (std::vector<double>{150, 151, 100}));
   EXPECT_EQ(slow.median_us, 150);
+  // Half of them is enough to go by.
+  Trial even = timed(TrialKind::search, {150, 151, 100, 102}, {1200, 1200, 1980, 1980});
+  guard.judge(even);
+  EXPECT_EQ(samples_set_apart(even), 2);
+  EXPECT_EQ(even.median_us, 101);
 }
 
 void measure_base(TimingGuard& guard, const std::vector<double>& walls) {
