@@ -73,7 +73,8 @@ Trial result_of(const Group& group) {
   std::vector<const Trial*> finals;
   std::copy_if(group.finals.begin(), group.finals.end(), std::back_inserter(finals),
                [](const Trial* trial) { return trial->verdict == Verdict::ok; });
-  Trial result = pooled(finals.empty() ? group.searched : finals, first);
+  const std::vector<const Trial*>& without = group.searched.empty() ? group.finals : group.searched;
+  Trial result = pooled(finals.empty() ? without : finals, first);
   if (!finals.empty() && !group.searched.empty()) {
     const Trial searched = pooled(group.searched, first);
     result.searched_us = searched.median_us;

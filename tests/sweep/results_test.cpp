@@ -57,6 +57,15 @@ TEST(Results, AConfigThatFailedInTheEndIsFailed) {
   EXPECT_EQ(best_trial(results)->config.dispatch_comm_sms, 16);
 }
 
+TEST(Results, AConfigThatWasOnlyTimedInTurnsAndFailedThereIsFailed) {
+  Trial failed = measured(8, {}, TrialKind::finalist);
+  failed.verdict = Verdict::launch_failure;
+  const std::vector<Trial> results = latest({failed, measured(16, {120}, TrialKind::finalist)});
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0].verdict, Verdict::launch_failure);
+  EXPECT_EQ(best_trial(results)->config.dispatch_comm_sms, 16);
+}
+
 TEST(Finalists, AreTimedInTurnsAndStandFirst) {
   std::vector<Trial> log;
   Random random(3);
