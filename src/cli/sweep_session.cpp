@@ -21,6 +21,7 @@
 #include "sweep/finalists.hpp"
 #include "sweep/legality.hpp"
 #include "sweep/results.hpp"
+#include "sweep/search_space.hpp"
 
 namespace fusescope::cli {
 
@@ -106,7 +107,8 @@ void SweepSession::run() {
   }
   if (!stopped_) {
     finals(options_.compare.empty()
-               ? sweep::finalist_rounds(log_->trials(), config_.finalists)
+               ? sweep::finalist_rounds(log_->trials(), config_.finalists,
+                                        sweep::SearchSpace(config_, device_).holds(config_.base))
                : sweep::rounds_of_turns(options_.compare, config_.finalists.rounds));
   }
   std::optional<sweep::Trial> best = sweep::best_trial(log_->trials());

@@ -17,11 +17,16 @@ std::vector<Given> rounds_of_turns(const std::vector<Config>& configs, int round
   return turns;
 }
 
-std::vector<Given> finalist_rounds(const std::vector<Trial>& trials, const Finalists& rules) {
-  // By the search alone, so that a resumed sweep has the same finalists.
+std::vector<Given> finalist_rounds(const std::vector<Trial>& trials, const Finalists& rules,
+                                   bool base_competes) {
+  // By what was measured until the search ended, so that a resumed sweep has the same finalists.
   std::vector<Trial> searched;
   std::copy_if(trials.begin(), trials.end(), std::back_inserter(searched),
                [](const Trial& trial) { return trial.kind == TrialKind::search; });
+  if (base_competes) {
+    const std::vector<Trial> bases = base_measurements(trials);
+    searched.insert(searched.end(), bases.begin(), bases.end());
+  }
   const std::vector<Ranked> ranking = rank(searched);
   if (rules.configs < 2 || ranking.size() < 2 || ranking.front().trial.half_ci_us == 0) {
     return {};

@@ -8,6 +8,7 @@
 
 #include "base/random.hpp"
 #include "sweep/statistics.hpp"
+#include "sweep/timing_guard.hpp"
 
 namespace fusescope::sweep {
 namespace {
@@ -116,9 +117,31 @@ double median_of_drawn(const RoundSamples& rounds, const std::vector<std::size_t
 
 }  // namespace
 
+std::vector<Trial> base_measurements(const std::vector<Trial>& trials) {
+  std::vector<Trial> measurements;
+  std::vector<double> medians;
+  const auto end = std::find_if(trials.rbegin(), trials.rend(), [](const Trial& trial) {
+                     return trial.kind == TrialKind::search;
+                   }).base();
+  for (auto each = trials.begin(); each != end; ++each) {
+    if (each->kind == TrialKind::base) {
+      Trial& measured = measurements.emplace_back(*each);
+      measured.kind = TrialKind::search;
+      if (measured.verdict == Verdict::ok && !measured.wall_us.empty()) {
+        medians.push_back(measured.median_us);
+        measured.drift = drift_of(medians);
+        set_medians(measured);
+      }
+    }
+  }
+  return measurements;
+}
+
 std::vector<Trial> latest(const std::vector<Trial>& trials) {
+  const std::vector<Trial> bases = base_measurements(trials);
   std::vector<Trial> results;
   std::vector<Group> groups;
+  int searched = 0;  // the first id that the search has not given
   std::map<std::uint64_t, std::size_t> by_config;
   std::map<std::string, const Trial*> rungs;
   for (const Trial& trial : trials) {
@@ -133,10 +156,20 @@ std::vector<Trial> latest(const std::vector<Trial>& trials) {
       }
       Group& group = groups[place->second];
       (trial.kind == TrialKind::finalist ? group.finals : group.searched).push_back(&trial);
+      searched = trial.kind == TrialKind::search ? std::max(searched, trial.id + 1) : searched;
     }
   }
-  for (const Group& group : groups) {
+  for (Group& group : groups) {
+    const bool only_finals = group.searched.empty();
+    for (const Trial& base : bases) {
+      if (only_finals && base.config == group.finals.front()->config) {
+        group.searched.push_back(&base);
+      }
+    }
     results.push_back(result_of(group));
+    if (only_finals) {
+      results.back().id = searched + group.finals.front()->id;
+    }
   }
   for (const Trial& trial : trials) {
     if (trial.pooled.empty() && trial.kind == TrialKind::rung && rungs[trial.label] == &trial) {

@@ -13,8 +13,13 @@ namespace fusescope::sweep {
 // the last one of each label. Visits are pooled: wall_us holds the samples that count, normalised, of
 // all of them (so drift is 1), raw_median_us is that of the samples as they were taken; a config whose
 // last visit failed is failed. A config that was timed as a finalist has those samples alone, and
-// stands before all others in a ranking. Base measurements are left out.
+// stands before all others in a ranking. Base measurements are left out, but for a finalist that the search did not
+// measure: they are what it has of the search, and its id follows those of the search.
 std::vector<Trial> latest(const std::vector<Trial>& trials);
+
+// The base config's measurements in a log until the search ended, in order, as if the search had made them: with
+// drift_of() those so far divided out, which the log leaves in because they are the yardstick.
+std::vector<Trial> base_measurements(const std::vector<Trial>& trials);
 
 // Both have run: a finalist wins over one that was none, then a faster median, then the smaller id,
 // so that a ranking does not depend on threads.

@@ -16,6 +16,7 @@ class SearchSpace {
 
   long long size() const { return size_; }  // before constraints
   Config at(long long index) const;         // the base with the axes' values
+  bool holds(const Config& config) const;   // all constraints
   // Do all constraints hold, and is the config of the sweep's shard?
   bool allowed(const Config& config) const;
   std::vector<long long> allowed_indices() const;  // walks the whole space
@@ -30,7 +31,6 @@ class SearchSpace {
   std::vector<long long> neighbours(long long index) const;
 
  private:
-  bool holds(const Config& config) const;  // all constraints
   std::vector<long long> steps_on(std::size_t axis, long long index) const;
 
   struct Steps {

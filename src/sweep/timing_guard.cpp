@@ -11,6 +11,8 @@ namespace {
 // one measurement of the base says little of what else is measured then. Only what stays is taken out.
 constexpr std::ptrdiff_t kEnds = 3;
 
+}  // namespace
+
 double drift_of(const std::vector<double>& base_us) {
   if (std::ssize(base_us) < 2 * kEnds) {
     return 1;
@@ -21,8 +23,6 @@ double drift_of(const std::vector<double>& base_us) {
   const auto [low, high] = std::minmax_element(last.begin(), last.end());
   return *low > *most || *high < *least ? median(last) / median(first) : 1;
 }
-
-}  // namespace
 
 void TimingGuard::judge(Trial& trial) {
   if (trial.verdict != Verdict::ok || trial.wall_us.empty()) {

@@ -10,14 +10,16 @@
 
 namespace fusescope::sweep {
 
+// By how much the machine is slower than at first, after these medians of the base config, in order: the middle of the
+// last three over that of the first three, once all of the last are above, or below, all of the first; else 1.
+double drift_of(const std::vector<double>& base_us);
+
 class TimingGuard {
  public:
   explicit TimingGuard(const Measure& measure) : throttle_below_(measure.throttle_below) {}
 
   // Sets throttle_mhz (measure.throttle_below times the median clock of the trials so far, this one
-  // included), drift (of the base config: the middle of its last three medians over that of its first three,
-  // once all of the last are above, or below, all of the first; else 1) and the medians; then learns from the
-  // trial.
+  // included), drift (drift_of() the base config's medians so far) and the medians; then learns from the trial.
   void judge(Trial& trial);
   // Learns from a trial that the log had.
   void learn(const Trial& trial);

@@ -68,6 +68,30 @@ TEST_F(Search, ComparedConfigsAreTimedInTurns) {
             "They are one config: dispatch_comm_sms=24\n");
 }
 
+// Every config of the space is slower than the base, which no axis passes through.
+TEST_F(Search, TuneEndsWithTheBaseWhereNothingIsFaster) {
+  Json document = Json::parse(test::read_text(folder_ / "space.json"));
+  document["profile"] = FUSESCOPE_TEST_SOURCE_DIR "/tests/sweep/profiles/other-hardware.json";
+  document["base"] = {{"dispatch_comm_sms", 24}};
+  document["axes"] = {{"dispatch_comm_sms", {1, 2, 4}}, {"tokens_per_block", {4, 8}}};
+  document["measure"] = {{"max_seconds", kNoLimit}, {"base_every", 25}};
+  test::write_text(folder_ / "slow.json", document.dump());
+  const test::Said tuned = fusescope("tune slow.json --out t --json");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  EXPECT_EQ(tuned.json()["config"]["dispatch_comm_sms"], 24);
+  EXPECT_LE(tuned.json()["runner_up"]["config"]["dispatch_comm_sms"], 4);
+
+  const std::string log = test::read_text(folder_ / "t/trials.jsonl");
+  ASSERT_EQ(fusescope("tune slow.json --out t").code, 0);
+  EXPECT_EQ(test::read_text(folder_ / "t/trials.jsonl"), log);
+
+  document["constraints"] = {"dispatch_comm_sms <= 4"};
+  test::write_text(folder_ / "slow.json", document.dump());
+  const test::Said excluded = fusescope("tune slow.json --out u --json");
+  ASSERT_EQ(excluded.code, 0) << excluded.err;
+  EXPECT_LE(excluded.json()["config"]["dispatch_comm_sms"], 4);
+}
+
 TEST_F(Search, ATableThatIsNoneIsRefusedBeforeAnythingRuns) {
   refused("tune space.json --out t --table space.json", {"space.json: ", "is not a tuned table"});
   refused("tune space.json --out t --table space.json/mine.json",

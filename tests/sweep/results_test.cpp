@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/random.hpp"
 #include "sweep/finalists.hpp"
 
@@ -18,6 +20,22 @@ Trial measured(int comm_sms, std::vector<double> walls, TrialKind kind = TrialKi
   trial.wall_us = std::move(walls);
   set_medians(trial);
   return trial;
+}
+
+std::vector<double> around(double middle) {
+  std::vector<double> walls;
+  for (int i = -10; i <= 10; ++i) {
+    walls.push_back(middle + 0.1 * i);
+  }
+  return walls;
+}
+
+std::vector<int> of_first_round(const std::vector<Given>& turns, std::size_t configs) {
+  std::vector<int> comm_sms;
+  for (std::size_t i = 0; i < std::min(configs, turns.size()); ++i) {
+    comm_sms.push_back(turns[i].config.dispatch_comm_sms);
+  }
+  return comm_sms;
 }
 
 TEST(Results, PoolVisitsNormalised) {
@@ -123,6 +141,106 @@ TEST(Finalists, TieWithOneThatWasNoneWhereTheSearchCouldNotTellThem) {
 
 TEST(Finalists, AreNoneWithoutNoise) {
   EXPECT_TRUE(finalist_rounds({measured(4, {100}), measured(8, {101})}, {4, 4, 10}).empty());
+}
+
+// Five configs at 1000, 1001, ... us, the base measured before the first and after the last but one.
+std::vector<Trial> search_with_base(double base_us) {
+  std::vector<Trial> log;
+  for (int i = 0; i < 5; ++i) {
+    if (i == 0 || i == 4) {
+      log.push_back(measured(50, around(base_us), TrialKind::base, i));
+      log.back().id = i == 0 ? 0 : 1;
+    }
+    log.push_back(measured(4 * i, around(1000 + i)));
+    log.back().id = i;
+  }
+  return log;
+}
+
+// As a session goes on: the base as the worker's first, then the turns.
+void play_turns(std::vector<Trial>& log, double base_us, double others_us) {
+  const std::vector<Given> turns = finalist_rounds(log, {4, 6, 10});
+  log.push_back(measured(50, around(base_us / 2), TrialKind::base, 2));
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    const int comm_sms = turns[i].config.dispatch_comm_sms;
+    log.push_back(measured(comm_sms, around(comm_sms == 50 ? base_us : others_us + comm_sms),
+                           TrialKind::finalist, turns[i].visit));
+    log.back().id = static_cast<int>(i);
+  }
+}
+
+TEST(Finalists, ABaseThatIsFasterThanEveryTrialWins) {
+  std::vector<Trial> log = search_with_base(963);
+  const std::vector<Given> before = finalist_rounds(log, {4, 6, 10});
+  EXPECT_EQ(of_first_round(before, 4), (std::vector<int>{50, 0, 4, 8}));
+  play_turns(log, 970, 999);
+  const std::vector<Ranked> ranking = rank(log);
+  ASSERT_EQ(ranking.size(), 6u);
+  const Trial& best = ranking.front().trial;
+  EXPECT_EQ(best.config.dispatch_comm_sms, 50);
+  EXPECT_EQ(best.kind, TrialKind::finalist);
+  EXPECT_DOUBLE_EQ(best.median_us, 970);
+  EXPECT_DOUBLE_EQ(best.searched_us, 963);
+  EXPECT_EQ(best_trial(log)->config, best.config);
+  EXPECT_EQ(best.id, 5);  // 0 to 4 are the search's
+  EXPECT_EQ(of_first_round(finalist_rounds(log, {4, 6, 10}), 4), (std::vector<int>{50, 0, 4, 8}))
+      << "the turns' own measurements of the base change who takes part";
+}
+
+TEST(Finalists, AFailedTurnLeavesWhatTheBaseHadBefore) {
+  std::vector<Trial> log = search_with_base(963);
+  play_turns(log, 970, 999);
+  for (Trial& trial : log) {
+    if (trial.kind == TrialKind::finalist && trial.config.dispatch_comm_sms == 50) {
+      trial.verdict = Verdict::hang;
+    }
+  }
+  const std::vector<Ranked> ranking = rank(log);
+  EXPECT_EQ(ranking.front().trial.config.dispatch_comm_sms, 0);
+  EXPECT_EQ(ranking[3].trial.config.dispatch_comm_sms, 50);
+  EXPECT_EQ(ranking[3].trial.kind, TrialKind::search);
+}
+
+TEST(Finalists, ABaseThatIsSlowerThanTheLastOfThemIsNone) {
+  const std::vector<Trial> log = search_with_base(1010);
+  std::vector<Trial> without = log;
+  std::erase_if(without, [](const Trial& trial) { return trial.kind == TrialKind::base; });
+  const std::vector<Given> turns = finalist_rounds(log, {4, 6, 10});
+  const std::vector<Given> same = finalist_rounds(without, {4, 6, 10});
+  ASSERT_EQ(turns.size(), same.size());
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    EXPECT_EQ(turns[i].config, same[i].config) << i;
+  }
+  EXPECT_EQ(rank(log).size(), 5u);
+}
+
+TEST(Finalists, ABaseThatTheSearchProposedIsOneCandidate) {
+  std::vector<Trial> log = search_with_base(963);
+  log.insert(log.begin(), measured(50, around(1020)));
+  log.front().id = 5;
+  EXPECT_EQ(of_first_round(finalist_rounds(log, {6, 6, 10}), 6),
+            (std::vector<int>{50, 0, 4, 8, 12, 16}));
+  EXPECT_EQ(finalist_rounds(log, {7, 6, 10}).size(), 36u);
+}
+
+TEST(Finalists, ABaseThatAConstraintExcludesOrThatFailedIsNone) {
+  std::vector<Trial> log = search_with_base(963);
+  EXPECT_EQ(of_first_round(finalist_rounds(log, {4, 6, 10}, false), 4),
+            (std::vector<int>{0, 4, 8, 12}));
+  for (Trial& trial : log) {
+    trial.verdict = trial.kind == TrialKind::base ? Verdict::wrong_output : trial.verdict;
+  }
+  EXPECT_EQ(of_first_round(finalist_rounds(log, {4, 6, 10}), 4), (std::vector<int>{0, 4, 8, 12}));
+}
+
+TEST(Finalists, TheBaseCompetesWithTheDriftDividedOut) {
+  // The machine is 10% slower from the fourth measurement of the base on; trials' medians are without it.
+  std::vector<Trial> log;
+  for (int i = 0; i < 12; ++i) {
+    log.push_back(measured(50, around(i < 3 ? 990 : 1089), TrialKind::base, i));
+    log.push_back(measured(i, around(1000 + i)));
+  }
+  EXPECT_EQ(finalist_rounds(log, {4, 6, 10}).front().config.dispatch_comm_sms, 50);
 }
 
 TEST(CompareRounds, WhatDisturbsARoundDisturbsBoth) {
