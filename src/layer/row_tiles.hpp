@@ -10,8 +10,8 @@
 
 namespace fusescope {
 
-// How a tile shape groups an expert's rows. Tiles by row steps cost what the rows that they hold cost, rounded
-// up to steps; the others always cost their whole row block.
+// How a tile shape groups an expert's rows. Tiles by row steps multiply the rows that they hold, rounded up to
+// steps; the others always their whole row block.
 struct RowGrouping {
   int blocks = 1;    // row blocks of a tile, from the expert's first on
   int absorbed = 0;  // a last row block of at most so many rows goes with the tile before it

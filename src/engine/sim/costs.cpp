@@ -12,15 +12,19 @@ constexpr double kElement = 2;        // [bytes] bf16
 constexpr double kMemoryStep = 6000;  // [ns] of products between two requests to memory
 constexpr double kMostSteps = 32;
 
+// Tiles by row steps: a ring stage takes no less than this part of the time of a whole tile's, 128x256, however
+// few its products. The ring has four stages, however small. Fitted; README.md has to what, and what it leaves.
+constexpr double kStageFloor = 0.95;
+constexpr double kWholeColumns = 256;
+
 struct GemmShape {
   double n, k;
   bool activation_fused;  // the epilogue stores half of what it computes
   double sms;             // that compute
 };
 
-// A profile has the rate of whole row blocks by 128 and by 256 columns. Tiles by row steps keep the tensor cores
-// as busy as those of 256 columns do, for all that the profile knows: their products cost in proportion to rows
-// and columns.
+// A profile has the rate of whole row blocks by 128 and by 256 columns. Tiles by row steps multiply at the rate of
+// 256 columns, for all that the profile knows.
 double tile_tflops(const Profile& profile, TileShape tile) {
   return tile == TileShape::m128n128 ? profile.gemm_m128n128 : profile.gemm_m128n256;
 }
@@ -34,6 +38,7 @@ TileCosts tile_costs(const Profile& profile, TileShape tile, const GemmShape& ge
 
   TileCosts costs;
   costs.n_tiles = static_cast<int>(std::ceil(gemm.n / tile_n));
+  costs.columns = tile_columns(tile);
   costs.row_step = row_grouping(tile).row_step;
   costs.steps = static_cast<int>(std::clamp(std::ceil(products / kMemoryStep), 1.0, kMostSteps));
   costs.fill = profile.tile_fill * 1e3;
@@ -75,6 +80,11 @@ double TileCosts::row_blocks_of(const RowTile& tile) const {
   }
   const int stepped = (tile.rows + row_step - 1) / row_step * row_step;
   return static_cast<double>(stepped) / kRowBlock;
+}
+
+double TileCosts::step_of(const RowTile& tile) const {
+  const double products = row_blocks_of(tile);
+  return row_step == 0 ? products : std::max(products, kStageFloor * kWholeColumns / columns);
 }
 
 DeviceLimits limits_of(const Profile& profile) {

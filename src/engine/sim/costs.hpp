@@ -14,17 +14,20 @@ namespace fusescope::engine::sim {
 // block, kRowBlock rows.
 struct TileCosts {
   int n_tiles = 0;          // N tiles of a row block
+  int columns = 0;          // of an N tile
   int row_step = 0;         // rows that a tile costs are rounded up to; 0: to whole row blocks
   int steps = 0;            // of the main loop: how often it asks memory for operands
   double fill = 0;          // [ns]
-  double step = 0;          // [ns] of products
+  double step = 0;          // [ns] of a row block's products
   double weight_bytes = 0;  // a step reads of its expert's weights ...
   double row_bytes = 0;     // ... and of its row block
   double epilogue = 0;      // [ns]
   double store_bytes = 0;
 
-  // Of a row block's cost, what a tile costs; more than 1 if it has several row blocks.
+  // Of a row block's bytes and epilogue, what a tile has; more than 1 if it has several row blocks.
   double row_blocks_of(const RowTile& tile) const;
+  // The same of a step's time, which has a floor.
+  double step_of(const RowTile& tile) const;
 };
 
 struct Costs {

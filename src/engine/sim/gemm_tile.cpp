@@ -42,6 +42,7 @@ Task run_tile(Rank& rank, Gemm gemm, TrackId track, int tile) {
   const TileCosts& costs = gemm.costs;
   const RowTile rows = rows_of(rank, costs, tile);
   const double row_blocks = costs.row_blocks_of(rows);
+  const double step_ns = costs.step * costs.step_of(rows);
   const int row_block = rows.first;
   const int n_tile = tile % costs.n_tiles;
   const double scale = rank.world.costs.gemm_memory_scale;
@@ -59,7 +60,7 @@ Task run_tile(Rank& rank, Gemm gemm, TrackId track, int tile) {
   bytes += in_cache ? 0 : costs.row_bytes * row_blocks;
   for (int step = 0; step < costs.steps; ++step) {
     const double now = static_cast<double>(scheduler.now());
-    const double computed = now + (costs.step * row_blocks + (step == 0 ? costs.fill : 0)) * noise;
+    const double computed = now + (step_ns + (step == 0 ? costs.fill : 0)) * noise;
     const double loaded = bytes > 0 ? rank.memory.move(now, bytes, scale) : now;
     co_await scheduler.until(rounded(std::max(computed, loaded)));
   }
