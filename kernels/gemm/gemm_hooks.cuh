@@ -1,6 +1,6 @@
 // The three hooks through which a kernel extends the grouped GEMM, and their empty forms.
 //
-// Gate, called by the producer thread before it loads rows of a row block:
+// Gate, called by the producer thread before it loads rows of a tile, for each of its row blocks:
 //   bool wait(int row_block)     blocks until the block's rows may be read by bulk tensor copies.
 //                                Bounded: false means abort, and the whole thread block then leaves
 //                                the loop; tiles already begun are finished and signalled.
@@ -10,7 +10,7 @@
 //   to the async proxy: a true answer must come from a ld.acquire.gpu of what the writer released,
 //   followed by fence.proxy.async. (Variants that gather load rows through the generic proxy, too.)
 //
-// Signal, called by one thread of the block per finished tile:
+// Signal, called by one thread of the block per finished tile, for each of its row blocks:
 //   void done(int row_block, int n_tile)   all rows of the tile that hold any (args.slack) are
 //                                written to global memory and ordered before this call, so a
 //                                release at gpu scope inside it publishes them. A reader that
