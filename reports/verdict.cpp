@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "reports/findings.hpp"
 #include "reports/format.hpp"
@@ -221,21 +222,23 @@ void say_axes(const ReportInput& input, Findings& findings) {
   }
 }
 
-bool is_number(const std::string& text) {
+std::optional<double> number_in(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole ? std::optional(value) : std::nullopt;
 }
 
 void say_edges(const Findings& findings, std::vector<std::string>& next) {
   for (const AxisInfluence& axis : findings.axes) {
     const auto found = findings.best()->knobs.find(axis.axis);
-    if (found == findings.best()->knobs.end() || axis.explained < 0.01 ||
-        !is_number(found->second)) {
+    if (found == findings.best()->knobs.end() || axis.explained < 0.01) {
       continue;
     }
+    const std::optional<double> value = number_in(found->second);
     const bool low = found->second == axis.values.front();
-    if (low || found->second == axis.values.back()) {
+    // No knob goes below 0.
+    if (value && (low ? *value > 0 : found->second == axis.values.back())) {
       next.push_back(fmt::format("{}={} is the {} value swept: extend the axis {}.", axis.axis,
                                  found->second, low ? "smallest" : "largest", low ? "down" : "up"));
     }

@@ -191,6 +191,25 @@ TEST(Findings, TheAxisThatMovesTheWallMostComesFirst) {
   EXPECT_NEAR(sum, 1, 1e-9);  // the synthetic walls are additive, so the main effects explain all
 }
 
+TEST(Findings, AnAxisIsExtendedWhereItHasRoomAndNotBelowZero) {
+  const ReportInput synthetic = synthetic_input();
+  const auto next_with_smallest_as = [&](const std::string& smallest) {
+    ReportInput input = synthetic;
+    for (ReportTrial& trial : input.trials) {
+      const auto knob = trial.knobs.find("dispatch_comm_sms");
+      if (knob != trial.knobs.end() && knob->second == "4") {
+        knob->second = smallest;
+        trial.median_us /= 2;
+      }
+    }
+    EXPECT_EQ(find(input).best()->knobs.at("dispatch_comm_sms"), smallest);
+    return find(input).next;
+  };
+  EXPECT_TRUE(says(next_with_smallest_as("1"),
+                   "dispatch_comm_sms=1 is the smallest value swept: extend the axis down."));
+  EXPECT_FALSE(says(next_with_smallest_as("0"), "dispatch_comm_sms=0 is the smallest"));
+}
+
 TEST(Findings, HeatmapHasTheSmallestWallOverTheOtherKnobs) {
   const ReportInput input = synthetic_input();
   const auto map = heatmap(input, find(input));
