@@ -14,7 +14,8 @@ namespace fusescope::kernels {
 // Named barriers. The GEMM takes kGemmBarrier, and its warps leave at different times, so that a
 // block meets after it on a barrier that the GEMM never counts on; mixing the two would be undefined.
 inline constexpr unsigned kJoinBarrier = 2;
-static_assert(kJoinBarrier != kGemmBarrier && kFirstJobBarrier + kJobGroups <= 16);
+static_assert(kJoinBarrier != kGemmBarrier &&
+              kFirstJobBarrier + kJobGroups <= kFirstConsumerBarrier);
 
 template <class Records>
 __device__ inline void run_jobs(const GemmCombinePushArgs& args, unsigned char* smem,

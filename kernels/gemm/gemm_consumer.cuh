@@ -51,7 +51,7 @@ class Consumer : public RingConsumer<V, Probe> {
     }
     wgmma::wait<0>();
     wgmma::pin(acc);
-    release(previous());
+    this->release_last();
   }
 
   // Takes part in the ring for a tile that has no rows for this warpgroup. Deferred output goes on
@@ -96,8 +96,7 @@ class Consumer : public RingConsumer<V, Probe> {
 
   __device__ void issue_step(float (&acc)[kAccumulators], int accumulate) {
     wait_phase(control_.full[cursor_.slot], cursor_.parity);
-    const std::uint64_t a =
-        wgmma::descriptor(smem_.a_stage(cursor_.slot) + group_ * kConsumerRows * V.block_k * 2);
+    const std::uint64_t a = wgmma::descriptor(smem_.own(cursor_.slot, group_));
     const std::uint64_t b = wgmma::descriptor(smem_.b_stage(cursor_.slot));
     wgmma::pin(acc);
     wgmma::fence();

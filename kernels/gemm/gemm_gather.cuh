@@ -1,5 +1,5 @@
-// Producer role of variants that gather: one warp fills the ring, as in gemm_producer.cuh, but brings
-// each row of A from where the table says. Its first lane asks the gate and issues the weights' bulk
+// Producer role of variants that gather: one warp finds the block's tiles and fills the ring, as in
+// gemm_producer.cuh, but brings each row of A from where the table says. Its first lane asks the gate and issues the weights' bulk
 // tensor copies; all lanes together copy the rows, 16 bytes a lane, eight lanes a row.
 //
 // The copies write through the generic proxy, and wgmma reads through the async one: somebody must wait for a
@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "gemm_producer.cuh"
+#include "gemm_schedule.cuh"
 
 namespace fusescope::kernels {
 
@@ -152,7 +153,7 @@ class GatheringProducer : Producer<V> {
 // By one thread, until it has passed the stop tile on.
 template <GemmVariant V>
 __device__ inline void relay_stages(const GroupedGemmArgs& args, GemmSmem<V> smem) {
-  GemmControl& control = smem.control();
+  GemmControl<V>& control = smem.control();
   RingCursor<V.stages> cursor;
   for (bool stops = false; !stops;) {
     for (int k = 0; k < args.k_steps && !stops; ++k) {

@@ -1,12 +1,12 @@
-// Producer role: one warp walks the block's tiles and fills the ring. Its first lane asks the gate and
-// issues the bulk tensor copies.
+// Producer role: one thread fills the ring, tile by tile, with bulk tensor copies. Which tiles those are, the
+// scheduler finds out (gemm_scheduler.cuh).
 #pragma once
 
 #include <cstdint>
 
 #include "gemm_args.hpp"
 #include "gemm_hooks.cuh"
-#include "gemm_schedule.cuh"
+#include "gemm_scheduler.cuh"
 #include "gemm_smem.cuh"
 
 namespace fusescope::kernels {
@@ -17,25 +17,24 @@ class Producer {
   __device__ Producer(const GroupedGemmArgs& args, GemmSmem<V> smem)
       : args_(args), smem_(smem), control_(smem.control()) {}
 
-  // Waits for the gate; false is abort. While it is shut, loads the weights of the first stages.
+  // Waits for the gate, which was shut; false is abort. Loads the weights of the first stages first.
   template <class Gate>
   __device__ bool open(Gate& gate, const TileJob& job) {
-    const int end = job.row_block + (V.transposed ? job.row_blocks() : 1);
-    int block = job.row_block;
-    if constexpr (requires { gate.is_open(0); }) {
-      while (block < end && gate.is_open(block))
-        ++block;
-      if (block == end)
-        return true;
+    if constexpr (requires { gate.is_open(0); })
       load_weights_ahead(job);
+    for (int block = 0; block < row_blocks_of(V, job); ++block) {
+      if (!gate.wait(job.row_block + block))
+        return false;
     }
-    while (block < end && gate.wait(block))
-      ++block;
-    return block == end;
+    return true;
   }
 
+  // On its way, asks for the next tile.
   __device__ void load(const TileJob& job) {
+    const int ask_at = max(args_.k_steps - kAskedAhead, 0);
     for (int k = 0; k < args_.k_steps; ++k) {
+      if (k == ask_at)
+        arrive(control_.asked);
       const int slot = cursor_.slot;
       const bool early = k < early_;
       if (!early)
@@ -71,6 +70,8 @@ class Producer {
   }
 
  protected:
+  // Stages before a tile's last that the next is asked for: about as many as are loaded meanwhile.
+  static constexpr int kAskedAhead = 4;
   static constexpr int kHalfBytes = kConsumerRows * V.block_k * 2;
 
   __device__ static int a_bytes(const TileJob& job) {
@@ -150,39 +151,32 @@ class Producer {
 
   const GroupedGemmArgs& args_;
   GemmSmem<V> smem_;
-  GemmControl& control_;
+  GemmControl<V>& control_;
   RingCursor<V.stages> cursor_;
   int early_ = 0;  // stages ahead of the cursor whose weights are already on their way
 };
 
 template <GemmVariant V, class Gate, class Probe>
 __device__ inline void produce_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem, Gate& gate,
-                                     Probe& probe, int worker, int workers) {
-  constexpr int kGateShut = -1;
-  const bool leader = threadIdx.x % 32 == 0;
+                                     Probe& probe) {
+  GemmControl<V>& control = smem.control();
   Producer<V> producer(args, smem);
-  Schedule<V> schedule(args, smem.control(), workers);
-  TileJob job{};
-
-  for (int tile = worker; schedule.find(tile, job);) {
-    int next = 0;
-    if (leader) {
-      probe.record(ProbePoint::kGateBegin, job.row_block, job.n_tile);
-      const bool open = producer.open(gate, job);
-      probe.record(ProbePoint::kGateEnd, job.row_block, job.n_tile);
-      if (open)
-        producer.load(job);
-      // Not earlier than behind the loads: blocks that take neighbouring tiles then begin them at
-      // nearly the same time, and share what they read. The full ring covers the counter's latency.
-      next = open ? schedule.after(tile) : kGateShut;
-    }
-    tile = __shfl_sync(~0u, next, 0);
-    if (tile == kGateShut)
+  for (std::uint32_t parity = 0;; parity ^= 1) {
+    wait_phase(control.found, parity);
+    const NextTile next = control.next;
+    if (next.job.row_block == kStop)
       break;
+    probe.record(ProbePoint::kGateBegin, next.job.row_block, next.job.n_tile);
+    const bool open = next.is_open || producer.open(gate, next.job);
+    probe.record(ProbePoint::kGateEnd, next.job.row_block, next.job.n_tile);
+    if (!open) {
+      control.gave_up = true;
+      arrive(control.asked);
+      break;
+    }
+    producer.load(next.job);
   }
-  if (leader)
-    producer.stop();
-  __syncwarp();
+  producer.stop();
 }
 
 }  // namespace fusescope::kernels

@@ -1,5 +1,5 @@
-// Which tiles a block computes, in which order, and with which expert's weights. Run by the producer
-// warp: experts are looked up by ballot.
+// Which tiles a block computes, in which order, and with which expert's weights. Run by a warp: experts are
+// looked up by ballot.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,8 @@
 
 namespace fusescope::kernels {
 
+inline constexpr int kNoTile = -1;
+
 // Tiles have numbers in the order of TileOrder. A worker begins with its own number and takes growing
 // ones: with a counter, the smallest that nobody has taken; else round robin.
 //
@@ -17,7 +19,7 @@ namespace fusescope::kernels {
 template <GemmVariant V>
 class Schedule {
  public:
-  __device__ Schedule(const GroupedGemmArgs& args, GemmControl& control, int workers)
+  __device__ Schedule(const GroupedGemmArgs& args, GemmControl<V>& control, int workers)
       : args_(args), control_(control), workers_(workers) {
     if constexpr (V.transposed)
       look_at_experts();
@@ -68,9 +70,9 @@ class Schedule {
   __device__ int first_tile(int expert) const {
     int first = first_block(expert);
     if constexpr (blocks_per_tile(V) == 2)
-      first = (first + control_.experts.odd.count_before(expert)) / 2;
+      first = (first + control_.odd.count_before(expert)) / 2;
     if constexpr (V.transposed)
-      first -= control_.experts.merged.count_before(expert);
+      first -= control_.merged.count_before(expert);
     return first;
   }
 
@@ -79,19 +81,32 @@ class Schedule {
   }
 
   __device__ void look_at_experts() {
+    constexpr int kAhead = 3;  // loads under way, each of 32 experts: one takes as long as all
+    const int lane = static_cast<int>(threadIdx.x) % 32;
     int odd_before = 0;
     int merged_before = 0;
-    for (int word = 0; word <= args_.experts / 32; ++word) {
-      const int expert = word * 32 + static_cast<int>(threadIdx.x) % 32;
-      int blocks = 0;
-      bool merged = false;
-      if (expert < args_.experts) {
-        const int end = first_block(expert + 1);
-        blocks = end - first_block(expert);
-        merged = blocks > 1 && merges(blocks, rows_in(end - 1), blocks_per_tile(V));
+    for (int base = 0; base <= args_.experts / 32; base += kAhead) {
+      int last[kAhead];  // of an expert's row blocks
+      int blocks[kAhead];
+      int in_last[kAhead];
+#pragma unroll
+      for (int n = 0; n < kAhead; ++n) {
+        const int expert = (base + n) * 32 + lane;
+        const int end = first_block(min(expert + 1, args_.experts));
+        last[n] = end - 1;
+        blocks[n] = end - first_block(min(expert, args_.experts));
       }
-      mark(control_.experts.odd, word, blocks % 2 != 0, odd_before);
-      mark(control_.experts.merged, word, merged, merged_before);
+#pragma unroll
+      for (int n = 0; n < kAhead; ++n)
+        in_last[n] = blocks[n] > 1 ? rows_in(last[n]) : kBlockRows;
+#pragma unroll
+      for (int n = 0; n < kAhead; ++n) {
+        if (base + n <= args_.experts / 32) {
+          mark(control_.odd, base + n, blocks[n] % 2 != 0, odd_before);
+          mark(control_.merged, base + n, merges(blocks[n], in_last[n], blocks_per_tile(V)),
+               merged_before);
+        }
+      }
     }
     __syncwarp();
   }
@@ -119,7 +134,7 @@ class Schedule {
   }
 
   const GroupedGemmArgs& args_;
-  GemmControl& control_;
+  GemmControl<V>& control_;
   int workers_;
   int row_tiles_;
   int expert_ = 0;

@@ -6,6 +6,7 @@
 #include <cuda/ptx>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "gemm_tile_order.hpp"
 #include "gemm_variants.hpp"
@@ -29,13 +30,20 @@ struct TileHeader {
 };
 inline constexpr std::int32_t kStop = -1;
 
-inline constexpr int kMaxStages = 8;
 inline constexpr int kJoinSlots = 16;  // see store_tiles in gemm_storer.cuh
 
 // Rows that a warp gathers with one instruction, eight lanes each, and the words of row_at for the rows
 // of one lane: four more than there are, so that the four lanes' words lie in different banks.
 inline constexpr int kRowsAtOnce = 4;
 inline constexpr int kRowAtPitch = kBlockRows / kRowsAtOnce + 4;
+
+// Variants that gather (gemm_gather.cuh): `landed` completes when a stage's rows are there; where the rows of the
+// producer's tile lie.
+template <GemmVariant V>
+struct GatherControl {
+  std::uint64_t landed[V.stages];
+  alignas(16) std::uint32_t row_at[kRowsAtOnce][kRowAtPitch];
+};
 
 // Transposed variants: what the row tiles of an expert are not counted by, a bit for each expert, and how many
 // bits lie in the words before (gemm_schedule.cuh).
@@ -48,44 +56,78 @@ struct ExpertBits {
   }
 };
 
-struct GemmControl {
+struct ExpertControl {
+  ExpertBits odd;     // with an odd number of row blocks
+  ExpertBits merged;  // whose last row block goes with the tile before it
+};
+
+struct NoControl {};
+
+template <GemmVariant V>
+using VariantControl =
+    std::conditional_t<V.gathers, GatherControl<V>,
+                       std::conditional_t<V.transposed, ExpertControl, NoControl>>;
+
+// What the scheduler has found (gemm_scheduler.cuh).
+struct NextTile {
+  TileJob job;   // row_block kStop: no more
+  bool is_open;  // its gate
+};
+
+template <GemmVariant V>
+struct GemmControl : VariantControl<V> {
   // The ring. `full` completes when a stage's bytes have landed, `empty` when all consumer warps
   // have read it.
-  std::uint64_t full[kMaxStages];
-  std::uint64_t empty[kMaxStages];
+  std::uint64_t full[V.stages];
+  std::uint64_t empty[V.stages];
   // Staged output. `staged` completes when a chunk is written to shared memory, `drained` when the
   // copy engine has read it.
-  std::uint64_t staged[kConsumerGroups][kMaxStagedChunks];
-  std::uint64_t drained[kConsumerGroups][kMaxStagedChunks];
-  TileHeader stage_tile[kMaxStages];
-  TileHeader chunk_tile[kConsumerGroups][kMaxStagedChunks];
+  std::uint64_t staged[kConsumerGroups][all_chunks(V)];
+  std::uint64_t drained[kConsumerGroups][all_chunks(V)];
+  // From scheduler to producer, and back.
+  std::uint64_t found;
+  std::uint64_t asked;
+  NextTile next;
+  bool gave_up;  // by the producer, for the scheduler: a gate's wait was
+  TileHeader stage_tile[V.stages];
+  TileHeader chunk_tile[kConsumerGroups][all_chunks(V)];
+  std::int32_t lender[kConsumerGroups][all_chunks(V)];  // the last stage of the chunk's tile
   std::uint32_t halves_stored[kJoinSlots];
-  // Variants that gather (gemm_gather.cuh): `landed` completes when a stage's rows are there; where the rows
-  // of the producer's tile lie.
-  std::uint64_t landed[kMaxStages];
-  union {
-    alignas(16) std::uint32_t row_at[kRowsAtOnce][kRowAtPitch];
-    struct {
-      ExpertBits odd;     // with an odd number of row blocks
-      ExpertBits merged;  // whose last row block goes with the tile before it
-    } experts;            // of transposed variants
-  };
 };
-static_assert(sizeof(GemmControl) <= kControlBytes);
 
 template <GemmVariant V>
 struct GemmSmem {
+  static_assert(sizeof(GemmControl<V>) <= kControlBytes);
+
   unsigned char* base;  // 1024-byte aligned: the 128-byte swizzle repeats every 1024 bytes
 
   __device__ unsigned char* a_stage(int stage) const { return base + stage * a_stage_bytes(V); }
   __device__ unsigned char* b_stage(int stage) const {
     return base + V.stages * a_stage_bytes(V) + stage * b_stage_bytes(V);
   }
-  __device__ unsigned char* chunk(int consumer, int buffer) const {
-    return base + ring_bytes(V) + (consumer * staged_chunks(V) + buffer) * staged_chunk_bytes(V);
+  // wgmma: what one warpgroup alone reads of a stage. Transposed: of gate, and (part 1) of up, where they come in
+  // two boxes.
+  __device__ unsigned char* own(int stage, int group, int part = 0) const {
+    if constexpr (V.transposed) {
+      constexpr int kPartBytes = own_stage_bytes(V) / b_boxes(V);
+      return b_stage(stage) + (part * kConsumerGroups + group) * kPartBytes;
+    } else {
+      return a_stage(stage) + group * own_stage_bytes(V);
+    }
   }
-  __device__ GemmControl& control() const {
-    return *reinterpret_cast<GemmControl*>(base + reusable_bytes(V));
+  // The staged chunk of this number. Lent ones come first: they lie in `lender`, the last stage of their tile.
+  __device__ unsigned char* chunk(int consumer, int number, int lender = 0) const {
+    constexpr int kLent = lent_chunks(V);
+    if constexpr (kLent > 0) {
+      constexpr int kInPart = V.transposed ? kLent / b_boxes(V) : kLent;
+      if (number < kLent)
+        return own(lender, consumer, number / kInPart) + number % kInPart * staged_chunk_bytes(V);
+    }
+    return base + ring_bytes(V) +
+           (consumer * staged_chunks(V) + number - kLent) * staged_chunk_bytes(V);
+  }
+  __device__ GemmControl<V>& control() const {
+    return *reinterpret_cast<GemmControl<V>*>(base + reusable_bytes(V));
   }
 };
 
@@ -135,17 +177,17 @@ __device__ inline bool is_free(std::uint64_t& barrier, std::uint32_t parity) {
   return ptx::mbarrier_test_wait_parity(&barrier, parity ^ 1);
 }
 
-__device__ inline void arrive(std::uint64_t& barrier) {
-  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &barrier);
+__device__ inline void arrive(std::uint64_t& barrier, std::uint32_t count = 1) {
+  ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &barrier, count);
 }
 
 template <GemmVariant V>
-__device__ inline void init_control(GemmControl& control) {
+__device__ inline void init_control(GemmControl<V>& control) {
   // wgmma: a warpgroup for each half, which writes all of that half's chunks. mma.sync: four warps in all,
   // and those write a chunk whose columns it holds.
   constexpr bool kMma = V.mainloop == Mainloop::kMma;
-  constexpr std::uint32_t kWarps = kMma ? 4 : 4 * kConsumerGroups;
-  constexpr std::uint32_t kWarpsPerChunk = kMma ? kWarps / staged_chunks(V) : 4;
+  constexpr std::uint32_t kWarps = kMma ? 4 : kWarpsPerConsumer * kConsumerGroups;
+  constexpr std::uint32_t kWarpsPerChunk = kMma ? kWarps / staged_chunks(V) : kWarpsPerConsumer;
   constexpr std::uint32_t kGatheredArrivals = 33;  // the copies of each lane, and the first lane
   for (int i = 0; i < V.stages; ++i) {
     ptx::mbarrier_init(&control.full[i], 1);
@@ -154,11 +196,14 @@ __device__ inline void init_control(GemmControl& control) {
     ptx::mbarrier_init(&control.empty[i], kWarps);
   }
   for (int i = 0; i < kConsumerGroups; ++i) {
-    for (int j = 0; j < staged_chunks(V); ++j) {
+    for (int j = 0; j < all_chunks(V); ++j) {
       ptx::mbarrier_init(&control.staged[i][j], kWarpsPerChunk);
       ptx::mbarrier_init(&control.drained[i][j], 1);
     }
   }
+  ptx::mbarrier_init(&control.found, 1);
+  ptx::mbarrier_init(&control.asked, 1);
+  control.gave_up = false;
   for (std::uint32_t& halves : control.halves_stored)
     halves = 0;
   // Initialised by generic stores, used next by other threads and by the copy engine's

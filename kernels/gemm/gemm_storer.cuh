@@ -9,6 +9,7 @@
 #include "gemm_args.hpp"
 #include "gemm_hooks.cuh"
 #include "gemm_smem.cuh"
+#include "staged_chunks.cuh"
 
 namespace fusescope::kernels {
 
@@ -17,7 +18,8 @@ namespace fusescope::kernels {
 // never hears of them. Tile i of the rest uses slot i % kJoinSlots: the storers are never kJoinSlots
 // such tiles apart, because one takes at least one ring stage, which both consumers must release, and
 // at least one staged chunk.
-__device__ inline bool second_to_store(GemmControl& control, int whole_tile) {
+template <GemmVariant V>
+__device__ inline bool second_to_store(GemmControl<V>& control, int whole_tile) {
   const cuda::atomic_ref<std::uint32_t, cuda::thread_scope_block> halves(
       control.halves_stored[whole_tile % kJoinSlots]);
   // acq_rel: orders the first storer's completed writes before the second's signal.
@@ -27,47 +29,31 @@ __device__ inline bool second_to_store(GemmControl& control, int whole_tile) {
 template <GemmVariant V, class Signal, class Probe>
 __device__ inline void store_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem, Signal& signal,
                                    Probe& probe, int group) {
-  constexpr int kChunks = V.out_cols() / kStagedCols;
-  static_assert(V.stages + 2 * kStagedPerConsumer < kJoinSlots);
-  GemmControl& control = smem.control();
-  RingCursor<kStagedPerConsumer> cursor;
+  static_assert(V.stages + 2 * all_chunks(V) < kJoinSlots);
+  StagedChunks<V> chunks(smem, group);
 
   int whole_tiles = 0;
   for (;;) {
     TileHeader tile{};
-    for (int chunk = 0; chunk < kChunks; ++chunk) {
-      wait_phase(control.staged[group][cursor.slot], cursor.parity);
-      tile = control.chunk_tile[group][cursor.slot];
-      if (tile.row_block == kStop) {
-        // Whoever reuses the shared memory, or reads D, comes after the last write.
-        ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
+    for (int chunk = 0; chunk < chunks_of_tile(V); ++chunk) {
+      tile = chunks.next();
+      if (tile.row_block == kStop)
         return;
-      }
       const int column = tile.n_tile() * V.out_cols() + chunk * kStagedCols;
       const int row = tile.row_block * kBlockRows + group * kConsumerRows;
       if (column < args.d_cols) {
         ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &args.d[0], {column, row},
-                                  smem.chunk(group, cursor.slot));
+                                  chunks.bytes());
       }
-      ptx::cp_async_bulk_commit_group();
-      // A chunk goes back to the consumer when the copy engine has read it. One copy stays in
-      // flight behind the next; the tile's last two go back together.
-      if (chunk > 0) {
-        ptx::cp_async_bulk_wait_group_read(ptx::n32_t<1>());
-        arrive(control.drained[group][cursor.slot ^ 1]);
-      }
-      if (chunk == kChunks - 1) {
-        ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
-        arrive(control.drained[group][cursor.slot]);
-      }
-      cursor.advance();
+      chunks.pass();
     }
+    chunks.end_tile();
     if constexpr (kIsSignalling<Signal>) {
       // Completion of the writes, not of the reads: what follows publishes the tile. The proxy
       // fence orders the bulk stores before the generic release inside the signal.
       ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
       ptx::fence_proxy_async(ptx::space_global);
-      if (tile.halves() == 1 || second_to_store(control, whole_tiles++)) {
+      if (tile.halves() == 1 || second_to_store(smem.control(), whole_tiles++)) {
         signal.done(tile.row_block, tile.n_tile());
         probe.record(ProbePoint::kStored, tile.row_block, tile.n_tile());
       }

@@ -19,6 +19,11 @@ struct TileJob {
   constexpr int row_blocks() const { return (rows + kBlockRows - 1) / kBlockRows; }
 };
 
+// Row blocks that a tile takes its rows from: one, but in transposed variants.
+constexpr int row_blocks_of(const GemmVariant& v, const TileJob& job) {
+  return v.transposed ? job.row_blocks() : 1;
+}
+
 // Transposed variants: whether the last of an expert's row blocks, which holds so many rows, goes with the tile
 // before it.
 constexpr bool merges(int row_blocks, int in_last, int blocks_per_tile) {

@@ -59,8 +59,9 @@ struct GemmVariant {
 
 // --- rows of a tile --------------------------------------------------------------------------------
 
-inline constexpr int kConsumerGroups = 2;  // halves of a tile; of wgmma, a warpgroup for each
-inline constexpr int kConsumerRows = 64;   // rows of a half
+inline constexpr int kConsumerGroups = 2;    // halves of a tile; of wgmma, a warpgroup for each
+inline constexpr int kConsumerRows = 64;     // rows of a half
+inline constexpr int kWarpsPerConsumer = 4;  // wgmma
 
 // Halves of a row block that hold some of its first `rows` rows.
 constexpr int halves_of(int rows) {
@@ -102,13 +103,16 @@ inline constexpr int kStagedCols = 64;
 constexpr int staged_cols(const GemmVariant& v) {
   return v.transposed && v.out_cols() < 2 * kStagedCols ? v.out_cols() / 2 : kStagedCols;
 }
-inline constexpr int kStagedPerConsumer = 2;  // wgmma: output chunks in flight per warpgroup
 
 constexpr int a_stage_bytes(const GemmVariant& v) {
   return most_rows(v) * v.block_k * 2;
 }
 constexpr int b_stage_bytes(const GemmVariant& v) {
   return v.block_n * v.block_k * 2;
+}
+// Of a stage, wgmma: what one warpgroup alone reads, its rows of A or, transposed, its columns of B.
+constexpr int own_stage_bytes(const GemmVariant& v) {
+  return (v.transposed ? b_stage_bytes(v) : a_stage_bytes(v)) / kConsumerGroups;
 }
 // Tensor boxes that bring one stage of B.
 constexpr int b_boxes(const GemmVariant& v) {
@@ -120,22 +124,43 @@ constexpr int ring_bytes(const GemmVariant& v) {
 // Barriers and tile headers sit behind the big buffers.
 inline constexpr int kControlBytes = 1024;
 
+// Output chunks of a half that are there for output alone. The mma.sync form stages whole tiles: its warps finish
+// their parts at different times.
+constexpr int staged_chunks(const GemmVariant& v) {
+  if (v.mainloop == Mainloop::kMma)
+    return v.out_cols() / kStagedCols;
+  return v.transposed ? 1 : 2;
+}
 // Rows of a staged output chunk. Transposed: as many steps as there is shared memory for, but for what the
 // control area and static variables of the kernels take.
 constexpr int staged_rows(const GemmVariant& v) {
   if (!v.transposed)
     return kConsumerRows;
-  const int step_bytes = kConsumerGroups * kStagedPerConsumer * kRowStep * staged_cols(v) * 2;
+  const int step_bytes = kConsumerGroups * staged_chunks(v) * kRowStep * staged_cols(v) * 2;
   return (kMaxSharedBytes - 2 * kControlBytes - ring_bytes(v)) / step_bytes * kRowStep;
 }
 constexpr int staged_chunk_bytes(const GemmVariant& v) {
   return staged_rows(v) * staged_cols(v) * 2;
 }
-// Output chunks of a half. The mma.sync form stages whole tiles: its warps finish their parts at different
-// times.
-inline constexpr int kMaxStagedChunks = 2;
-constexpr int staged_chunks(const GemmVariant& v) {
-  return v.mainloop == Mainloop::kMma ? v.out_cols() / kStagedCols : kStagedPerConsumer;
+// Chunks that a warpgroup writes of a tile, at most.
+constexpr int chunks_of_tile(const GemmVariant& v) {
+  if (!v.transposed)
+    return v.out_cols() / kStagedCols;
+  return v.out_cols() / kConsumerGroups / staged_cols(v) *
+         ((most_rows(v) + staged_rows(v) - 1) / staged_rows(v));
+}
+// wgmma: chunks of a warpgroup, where it needs more, that lie in the ring: in the last stage of the tile that is
+// written out, where that had what this warpgroup alone has read. The producer gets the stage back when they have
+// been copied out.
+constexpr int lent_chunks(const GemmVariant& v) {
+  if (v.mainloop == Mainloop::kMma || v.deferred)
+    return 0;
+  const int there = own_stage_bytes(v) / staged_chunk_bytes(v);
+  const int missing = chunks_of_tile(v) - staged_chunks(v);
+  return there < missing ? there : missing;
+}
+constexpr int all_chunks(const GemmVariant& v) {
+  return lent_chunks(v) + staged_chunks(v);
 }
 constexpr int staged_bytes(const GemmVariant& v) {
   return kConsumerGroups * staged_chunks(v) * staged_chunk_bytes(v);

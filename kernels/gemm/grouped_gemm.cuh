@@ -13,11 +13,11 @@
 //     results depend neither on n nor on who computes which tile. All n workers must come, or the
 //     counter args.next_tile is left as after an abort.
 //   - gate, signal and probe: gemm_hooks.cuh. Each thread passes its own objects.
-//   - Uses named barrier kGemmBarrier (all threads, at the start and at the end) and never barrier 0;
-//     barriers 2 and up are free. After it returns no copy is in flight, all of this block's tiles
-//     are in global memory, and the first reusable_bytes(V) of `smem` may be reused by generic
-//     accesses, or by bulk copies after a fence.proxy.async. The control area behind them holds live
-//     mbarriers: leave it alone.
+//   - Uses named barriers kGemmBarrier (all threads, at the start and at the end),
+//     kFirstConsumerBarrier and the one behind it, and never barrier 0; the others are free. After it
+//     returns no copy is in flight, all of this block's tiles are in global memory, and the first
+//     reusable_bytes(V) of `smem` may be reused by generic accesses, or by bulk copies after a
+//     fence.proxy.async. The control area behind them holds live mbarriers: leave it alone.
 //   - Registers per thread are at the end what they were at the start.
 //   - At most once per launch and block.
 #pragma once
@@ -81,9 +81,10 @@ __device__ __forceinline__ void run_wgmma_roles(const GroupedGemmArgs& args,
     if (warp == 0) {
       if constexpr (V.gathers) {
         gather_tiles<V>(args, smem, gate, probe, worker, workers);
-      } else {
-        produce_tiles<V>(args, smem, gate, probe, worker, workers);
+      } else if (threadIdx.x % 32 == 0) {
+        produce_tiles<V>(args, smem, gate, probe);
       }
+      __syncwarp();
     } else if (warp <= kConsumerGroups) {
       if (threadIdx.x % 32 == 0) {
         if constexpr (V.transposed) {
@@ -97,6 +98,8 @@ __device__ __forceinline__ void run_wgmma_roles(const GroupedGemmArgs& args,
       if (threadIdx.x % 32 == 0)
         relay_stages<V>(args, smem);
       __syncwarp();
+    } else {
+      schedule_tiles<V>(args, smem, gate, worker, workers);
     }
     // Not before the consumers are done: a warp that took its registers back while they still wait
     // for theirs would starve them.
@@ -113,10 +116,12 @@ __device__ inline void run_mma_roles(const GroupedGemmArgs& args, const GemmSmem
   const int warp = static_cast<int>(threadIdx.x) / 32;
   if (warp < kProducerWarp) {
     mma_consume_tiles<V>(args, smem, probe);
-  } else if (warp == kProducerWarp) {
-    produce_tiles<V>(args, smem, gate, probe, worker, workers);
+  } else if (threadIdx.x == copy_thread(V)) {
+    produce_tiles<V>(args, smem, gate, probe);
   } else if (threadIdx.x == copy_thread(V) + 32) {
     mma_store_tiles<V>(args, smem, signal, probe);
+  } else if (warp == kProducerWarp + 2) {
+    schedule_tiles<V>(args, smem, gate, worker, workers);
   }
   __syncwarp();
   meet_block<V>();

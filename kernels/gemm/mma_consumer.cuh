@@ -265,7 +265,7 @@ class MmaConsumer {
   }
 
   GemmSmem<V> smem_;
-  GemmControl& control_;
+  GemmControl<V>& control_;
   Probe& probe_;
   Place first_;
   RingCursor<V.stages> cursor_;

@@ -14,7 +14,7 @@ template <GemmVariant V, class Signal, class Probe>
 __device__ inline void mma_store_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem,
                                        Signal& signal, Probe& probe) {
   constexpr int kChunks = staged_chunks(V);
-  GemmControl& control = smem.control();
+  GemmControl<V>& control = smem.control();
   std::uint32_t parity = 0;  // bit h: half h's; a half without rows stages nothing
 
   for (;;) {

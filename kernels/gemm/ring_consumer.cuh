@@ -6,6 +6,8 @@
 
 namespace fusescope::kernels {
 
+inline constexpr unsigned kFirstConsumerBarrier = 6;  // named barriers, one per warpgroup
+
 template <GemmVariant V, class Probe>
 class RingConsumer {
  public:
@@ -39,10 +41,22 @@ class RingConsumer {
       arrive(control_.empty[slot]);
   }
 
-  // The buffer that the next chunk of output goes into, once it is free.
+  // After the multiplication of a tile's last stage.
+  __device__ void release_last() {
+    if constexpr (lent_chunks(V) > 0) {
+      // The stage lends the output room, and the storer gives it back. What a warp writes there, another may
+      // still be multiplying.
+      __barrier_sync_count(kFirstConsumerBarrier + group_, 32 * kWarpsPerConsumer);
+    } else {
+      release(previous());
+    }
+  }
+
+  // The buffer that the next chunk of output goes into, once it is free. Between a tile's last stage and the next
+  // tile's first.
   __device__ unsigned char* free_chunk() {
     wait_free(control_.drained[group_][chunk_.slot], chunk_.parity);
-    return smem_.chunk(group_, chunk_.slot);
+    return smem_.chunk(group_, chunk_.slot, previous());
   }
 
   __device__ void hand_over(const TileHeader& tile) {
@@ -51,8 +65,10 @@ class RingConsumer {
     ptx::fence_proxy_async(ptx::space_shared);
     __syncwarp();
     if (lane() == 0) {
-      if (warp() == 0)
+      if (warp() == 0) {
         control_.chunk_tile[group_][chunk_.slot] = tile;
+        control_.lender[group_][chunk_.slot] = previous();
+      }
       arrive(control_.staged[group_][chunk_.slot]);
     }
     chunk_.advance();
@@ -68,11 +84,11 @@ class RingConsumer {
   __device__ static int warp() { return static_cast<int>(threadIdx.x) % 128 / 32; }
 
   GemmSmem<V> smem_;
-  GemmControl& control_;
+  GemmControl<V>& control_;
   Probe& probe_;
   int group_;
   RingCursor<V.stages> cursor_;
-  RingCursor<kStagedPerConsumer> chunk_;
+  RingCursor<all_chunks(V)> chunk_;
 };
 
 }  // namespace fusescope::kernels

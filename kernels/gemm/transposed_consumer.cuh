@@ -55,9 +55,8 @@ class TransposedConsumer : public RingConsumer<V, Probe> {
   static constexpr bool kFused = V.epilogue == Epilogue::kSiluMul;
   static constexpr int kParts = blocks_per_tile(V);  // that the tile's rows are multiplied in
   static constexpr int kRowBytes = V.block_k * 2;    // of a stage
-  // In a stage of B, bytes from one warpgroup's first rows to the other's, and from its first 64 to the next:
-  // with the activation, those are of gate, and the matching ones of up.
-  static constexpr int kGroupPitch = (kFused || kParts == 2 ? 1 : 2) * kConsumerRows * kRowBytes;
+  // In a stage of B, bytes from a warpgroup's first 64 rows to the next: with the activation, those are of gate, and
+  // the matching ones of up.
   static constexpr int kNextColumns = kFused ? b_stage_bytes(V) / 2 : kConsumerRows * kRowBytes;
 
   // Always keeps one group of wgmma in flight: a stage is released when the group after it has been issued and
@@ -75,7 +74,7 @@ class TransposedConsumer : public RingConsumer<V, Probe> {
     wgmma::wait<0>();
     wgmma::pin(low);
     wgmma::pin(high);
-    release(previous());
+    this->release_last();
   }
 
   template <int Low, int High>
@@ -84,7 +83,7 @@ class TransposedConsumer : public RingConsumer<V, Probe> {
     wait_phase(control_.full[cursor_.slot], cursor_.parity);
     constexpr int kFirstRows = 2 * Low;
     const unsigned char* rows = smem_.a_stage(cursor_.slot);
-    const unsigned char* columns = smem_.b_stage(cursor_.slot) + group_ * kGroupPitch;
+    const unsigned char* columns = smem_.own(cursor_.slot, group_);
     const std::uint64_t rows_1 = wgmma::descriptor(rows);
     const std::uint64_t columns_1 = wgmma::descriptor(columns);
     const std::uint64_t rows_2 =

@@ -8,6 +8,7 @@
 #include "gemm_hooks.cuh"
 #include "gemm_smem.cuh"
 #include "gemm_storer.cuh"
+#include "staged_chunks.cuh"
 
 namespace fusescope::kernels {
 
@@ -17,49 +18,34 @@ __device__ inline void store_transposed_tiles(const GroupedGemmArgs& args, GemmS
   constexpr int kColumns = V.out_cols() / kConsumerGroups;  // of a warpgroup
   constexpr int kParts = kColumns / staged_cols(V);
   constexpr int kStepsAtOnce = staged_rows(V) / kRowStep;
-  GemmControl& control = smem.control();
-  RingCursor<kStagedPerConsumer> cursor;
+  StagedChunks<V> chunks(smem, group);
 
   for (int tiles = 0;; ++tiles) {
     TileHeader tile{};
     int steps = kStepsAtOnce;  // of the tile, once its first chunk is here
     for (int part = 0; part < kParts; ++part) {
       for (int first = 0; first < steps; first += kStepsAtOnce) {
-        wait_phase(control.staged[group][cursor.slot], cursor.parity);
-        tile = control.chunk_tile[group][cursor.slot];
-        if (tile.row_block == kStop) {
-          // Whoever reuses the shared memory, or reads D, comes after the last write.
-          ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
+        tile = chunks.next();
+        if (tile.row_block == kStop)
           return;
-        }
         steps = steps_of(V, tile.rows());
         const int column = tile.n_tile() * V.out_cols() + group * kColumns + part * staged_cols(V);
         const int row = tile.row_block * kBlockRows + first * kRowStep;
         if (column < args.d_cols) {
           ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared,
                                     &args.d[min(steps - first, kStepsAtOnce) - 1], {column, row},
-                                    smem.chunk(group, cursor.slot));
+                                    chunks.bytes());
         }
-        ptx::cp_async_bulk_commit_group();
-        // A chunk goes back to the consumer when the copy engine has read it. One copy stays in flight behind
-        // the next; the tile's last two go back together.
-        if (part > 0 || first > 0) {
-          ptx::cp_async_bulk_wait_group_read(ptx::n32_t<1>());
-          arrive(control.drained[group][cursor.slot ^ 1]);
-        }
-        if (part == kParts - 1 && first + kStepsAtOnce >= steps) {
-          ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
-          arrive(control.drained[group][cursor.slot]);
-        }
-        cursor.advance();
+        chunks.pass();
       }
     }
+    chunks.end_tile();
     if constexpr (kIsSignalling<Signal>) {
       // Completion of the writes, not of the reads: what follows publishes the tile. The proxy
       // fence orders the bulk stores before the generic release inside the signal.
       ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
       ptx::fence_proxy_async(ptx::space_global);
-      if (second_to_store(control, tiles)) {
+      if (second_to_store(smem.control(), tiles)) {
         // Before the signals: a wait for the first row block may end while the second is being signalled, and
         // must not seem to end before what it waited for.
         probe.record(ProbePoint::kStored, tile.row_block, tile.n_tile());
