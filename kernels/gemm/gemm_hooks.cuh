@@ -1,11 +1,13 @@
 // The three hooks through which a kernel extends the grouped GEMM, and their empty forms.
 //
-// Gate, called by the producer thread before it loads rows of a tile, for each of its row blocks:
-//   bool wait(int row_block)     blocks until the block's rows may be read by bulk tensor copies.
-//                                Bounded: false means abort, and the whole thread block then leaves
-//                                the loop; tiles already begun are finished and signalled.
-//   bool is_open(int row_block)  optional, does not block. Where it exists, the producer asks it
-//                                first, and loads weights while the gate is still shut.
+// Gate, called before rows of a tile are loaded, for each of its row blocks:
+//   bool wait(int row_block)     by the producer thread. Blocks until the block's rows may be read by bulk
+//                                tensor copies. Bounded: false means abort, and the whole thread block then
+//                                leaves the loop; tiles already begun are finished and signalled.
+//   bool is_open(int row_block)  optional, does not block. Where it exists, the scheduler's thread asks it
+//                                first, once, while the tile before is still being loaded, and passes the
+//                                answer on by a barrier; when it was no, the producer loads weights, then
+//                                waits. (Variants that gather: the producer asks.)
 //   The rows were written by other blocks' bulk copies or stores, and the loads that follow belong
 //   to the async proxy: a true answer must come from a ld.acquire.gpu of what the writer released,
 //   followed by fence.proxy.async. (Variants that gather load rows through the generic proxy, too.)

@@ -178,9 +178,9 @@ constexpr int shared_bytes(const GemmVariant& v) {
 
 // --- threads -------------------------------------------------------------------------------------
 
-// wgmma: two consumer warpgroups, then the copy warpgroup. mma.sync: four consumer warps, the producer and
-// the storer, and two that only jobs need: a scheduler's registers are shared by its warps, and with a third
-// one there would be 168 for each, where the accumulators alone take 128.
+// wgmma: two consumer warpgroups, then the copy warpgroup. mma.sync: four consumer warps, the producer, the
+// storer, the scheduler, and one that only jobs need: a quarter of an SM has 16384 registers for its warps, and
+// with a third one there would be 168 for each thread, where the accumulators alone take 128.
 constexpr int gemm_threads(const GemmVariant& v) {
   return v.mainloop == Mainloop::kMma ? 256 : 384;
 }
