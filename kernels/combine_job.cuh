@@ -187,8 +187,7 @@ class JobRunner {
       for (int k = lane(); k < layer_.topk; k += 32) {
         const Bf16* const row =
             layer_.partial + static_cast<std::int64_t>(slots(token)[k]) * layer_.hidden + first * 8;
-        ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, memory_.piece(ring.slot, k), row,
-                           bytes, &full);
+        start_last_load(memory_.piece(ring.slot, k), row, bytes, full);
       }
     }
   }
