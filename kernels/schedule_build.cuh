@@ -21,6 +21,7 @@
 #include <cooperative_groups.h>
 
 #include <cub/warp/warp_scan.cuh>
+#include <cuda/std/bit>
 
 #include <cstdint>
 
@@ -67,7 +68,8 @@ class ScheduleBuild {
         warp_(thread_ / 32),
         lane_(thread_ % 32),
         block_(static_cast<int>(blockIdx.x)),
-        first_place_((block_ * kPrologueWarps + warp_) * args.tokens_per_warp) {
+        first_place_((block_ * kPrologueWarps + warp_) * args.tokens_per_warp),
+        bits_(cuda::std::bit_width(static_cast<unsigned>(layer_.experts))) {
     const int last = min(first_place_ + args.tokens_per_warp, layer_.tokens);
     tokens_ = max(last - first_place_, 0);
     hits_ = tokens_ * layer_.topk;
@@ -147,8 +149,10 @@ class ScheduleBuild {
     }
     return place;
   }
-  // Of the warp's hit number `i`.
+  // Where the warp's hit number `i` lies among all ids.
   __device__ int hit(int i) const {
+    if (args_.slot_order == SlotOrder::by_token)
+      return first_place_ * layer_.topk + i;
     const int token = i / layer_.topk;
     return token_at(first_place_ + token) * layer_.topk + i - token * layer_.topk;
   }
@@ -173,8 +177,20 @@ class ScheduleBuild {
     }
   }
 
+  // The lanes with the same value, an expert or kAll. By ballots, one for each bit: __match_any_sync was slower,
+  // where nearly all values differ.
+  __device__ unsigned lanes_with(std::uint32_t expert) const {
+    unsigned same = kAll;
+    for (int bit = 0; bit < bits_; ++bit) {
+      const bool set = (expert >> bit & 1) != 0;
+      const unsigned with = __ballot_sync(kAll, set);
+      same &= set ? with : ~with;
+    }
+    return same;
+  }
+
   __device__ void rank_step(int i, std::uint32_t expert) {
-    const unsigned same = __match_any_sync(kAll, expert);
+    const unsigned same = lanes_with(expert);
     const int before_in_step = __popc(same & ((1U << lane_) - 1));
     const bool valid = i < hits_;
     std::uint32_t* count =
@@ -381,6 +397,7 @@ class ScheduleBuild {
   unsigned char* const smem_;
   const int thread_, warp_, lane_, block_;
   const int first_place_;  // the warp's first token, in slot order
+  const int bits_;         // of an expert's number and of another, all ones, that is none's
   int tokens_ = 0;         // the warp's
   int hits_ = 0;
   int* stash_ = nullptr;  // [hits_] expert and rank of a hit, then its slot
