@@ -171,14 +171,14 @@ class Walk {
 
   Goal before_on_track(EventId id) {
     EventId previous = dependencies_.previous_on_track(id);
-    if (previous == kNone && timeline_.meta.programmatic) {
-      if (const EventId left = order_.left_the_sm(id); left != kNone && !visited_[left]) {
+    if (previous == kNone) {
+      previous = order_.freed_the_sm(id);
+      const EventId left = timeline_.meta.programmatic ? order_.left_the_sm(id) : kNone;
+      if (left != kNone && !visited_[left] &&
+          (previous == kNone || event(left).end_ns >= event(previous).end_ns)) {
         add(event(left).end_ns, Step::launch_gap, kNone, false, rank_of(id));
         return {left, false};
       }
-    }
-    if (previous == kNone) {
-      previous = order_.freed_the_sm(id);
     }
     // The push may have been visited: its end held up another event than its begin does. It began earlier, so
     // that the walk ends all the same.

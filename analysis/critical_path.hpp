@@ -21,7 +21,8 @@
 //                      the rank that entered last, at the time it entered
 //   a kernel's phase   the event that ended last on its blocks' tracks
 //   a track's first    the kernel's begin; for a block that began after another block of its kernel had
-//                      ended (short-lived blocks) the last one to end before, since it freed the SM
+//                      ended (short-lived blocks) the last one to end before, since it freed the SM; where
+//                      kernels overlap, the block of the kernel before if that ended later still
 //   a phase's begin    the phase before it on its stream
 // The time from the predecessor's end to the event's end is the event's. What is between an event's begin
 // and its predecessor's end is idle time on its track and counts to the same step.

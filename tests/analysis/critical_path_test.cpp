@@ -325,6 +325,45 @@ TEST(CriticalPath, AShortLivedBlockFollowsTheOneThatFreedItsSm) {
   EXPECT_EQ(path.by_step[static_cast<std::size_t>(Step::launch_gap)], 6);
 }
 
+// Kernels that overlap, and more blocks of the final reduce than are resident: block 0 waits for its watermark,
+// block 1 takes the SM that is left last before it begins, by kernel 2 or by block 0.
+TEST(CriticalPath, WhereKernelsOverlapABlockFollowsTheLastToLeaveAnSm) {
+  const auto path_where_kernel_2_ends = [](std::int64_t at) {
+    HandMade made(2);
+    made.meta().programmatic = true;
+    made.phase(0, Kind::gemm_combine_push, 0, at);
+    made.phase(0, Kind::final_reduce, at, 130);
+    made.phase(1, Kind::gemm_combine_push, 0, 95);
+    const auto tiles = made.track(0, Stage::gemm_combine_push, Role::compute, 0);
+    made.event(tiles, Kind::mainloop, 0, at - 5, {.row_block = 0, .index = 0});
+    made.event(tiles, Kind::epilogue, at - 5, at, {.row_block = 0, .index = 0});
+    // No tile of rank 1 is on record: all of its jobs count as work.
+    const auto jobs = made.track(1, Stage::gemm_combine_push, Role::communication, 0);
+    made.event(jobs, Kind::push, 0, 82, {.token = 0, .index = 0, .peer = 0});
+    made.event(jobs, Kind::watermark, 82, 95, {.index = 0, .peer = 0});
+    const auto first = made.track(0, Stage::final_reduce, Role::reduce, 0);
+    made.event(first, Kind::reduce_wait, 42, 96, {.index = 0, .peer = 1});
+    made.event(first, Kind::reduce, 96, 120, {.index = 0});
+    const auto second = made.track(0, Stage::final_reduce, Role::reduce, 1);
+    made.event(second, Kind::reduce_wait, 123, 124, {.index = 0, .peer = 1});
+    made.event(second, Kind::reduce, 124, 130, {.index = 0});
+    return critical_path(made.build());
+  };
+  EXPECT_EQ(stretches(path_where_kernel_2_ends(40)), (std::vector<Stretch>{
+                                                         {0, 82, Step::combine_work},
+                                                         {82, 96, Step::watermark},
+                                                         {96, 123, Step::final_reduce},
+                                                         {123, 124, Step::watermark},
+                                                         {124, 130, Step::final_reduce},
+                                                     }));
+  EXPECT_EQ(stretches(path_where_kernel_2_ends(122)), (std::vector<Stretch>{
+                                                          {0, 122, Step::gemm_2},
+                                                          {122, 123, Step::launch_gap},
+                                                          {123, 124, Step::watermark},
+                                                          {124, 130, Step::final_reduce},
+                                                      }));
+}
+
 // A warpgroup runs four jobs with two row buffers. Its pusher issues each push 20 ns late, and completes and
 // counts the push before only after that; a sum waits for the push two jobs before.
 TEST(CriticalPath, AWarpgroupsSumsWaitForItsPushes) {
