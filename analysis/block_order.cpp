@@ -7,6 +7,7 @@ namespace fusescope::analysis {
 
 using timeline::Dependencies;
 using timeline::Event;
+using timeline::Kind;
 using timeline::Stage;
 using timeline::Timeline;
 using timeline::Track;
@@ -19,6 +20,10 @@ std::uint64_t block_of(const Track& track) {
   return (static_cast<std::uint64_t>(track.role) << 32) | static_cast<std::uint32_t>(track.block);
 }
 
+bool is_tile(const Event& event) {
+  return event.kind == Kind::mainloop || event.kind == Kind::epilogue;
+}
+
 }  // namespace
 
 EventId BlockOrder::last_begun_before(std::uint32_t track, std::int64_t at_ns) const {
@@ -28,6 +33,20 @@ EventId BlockOrder::last_begun_before(std::uint32_t track, std::int64_t at_ns) c
       std::partition_point(begin + range.first, begin + range.last,
                            [at_ns](const Event& event) { return event.begin_ns < at_ns; });
   return after == begin + range.first ? kNone : static_cast<EventId>(after - begin - 1);
+}
+
+EventId BlockOrder::at_its_tiles(std::uint32_t track, std::int64_t at_ns) {
+  const auto until = [this, at_ns](EventId id) {
+    return std::pair(std::min(event(id).end_ns, at_ns), event(id).begin_ns);
+  };
+  EventId doing = kNone;
+  for (const std::uint32_t lane : tile_lanes(track)) {
+    const EventId last = last_begun_before(lane, at_ns);
+    if (last != kNone && (doing == kNone || until(last) > until(doing))) {
+      doing = last;
+    }
+  }
+  return doing;
 }
 
 EventId BlockOrder::last_end_before(const std::vector<EventId>& ends, std::int64_t at_ns) const {
@@ -79,6 +98,26 @@ const std::vector<EventId>& BlockOrder::block_ends(int rank, Stage stage) {
     return std::pair(event(a).end_ns, a) < std::pair(event(b).end_ns, b);
   });
   return ends;
+}
+
+const std::vector<std::uint32_t>& BlockOrder::tile_lanes(std::uint32_t track) {
+  const auto [found, missing] = tile_lanes_.try_emplace(track);
+  std::vector<std::uint32_t>& lanes = found->second;
+  if (!missing) {
+    return lanes;
+  }
+  const Timeline& timeline = dependencies_.timeline();
+  const Track& whose = timeline.tracks[track];
+  for (std::uint32_t t = 0; t < timeline.tracks.size(); ++t) {
+    const Track& lane = timeline.tracks[t];
+    const Dependencies::Range range = dependencies_.events_of_track(t);
+    if (lane.rank == whose.rank && lane.stage == whose.stage && block_of(lane) == block_of(whose) &&
+        std::any_of(timeline.events.begin() + range.first, timeline.events.begin() + range.last,
+                    is_tile)) {
+      lanes.push_back(t);
+    }
+  }
+  return lanes;
 }
 
 }  // namespace fusescope::analysis

@@ -20,6 +20,11 @@ class BlockOrder {
   // The last event of a track that began before a time, or kNone. O(log events).
   EventId last_begun_before(std::uint32_t track, std::int64_t at_ns) const;
 
+  // What the block of a track was doing with its tiles at a time, or kNone. A mainloop and the epilogue of the
+  // tile before may run at once, on two lanes: the one that began last, or where all have ended, the one that
+  // did so last.
+  EventId at_its_tiles(std::uint32_t track, std::int64_t at_ns);
+
   // The last event of the block of the same kernel that ended last before this event began, or kNone: it
   // freed the SM that a short-lived block then took.
   EventId freed_the_sm(EventId id);
@@ -31,10 +36,13 @@ class BlockOrder {
   EventId last_end_before(const std::vector<EventId>& ends, std::int64_t at_ns) const;
   const timeline::Event& event(EventId id) const { return dependencies_.event(id); }
   const std::vector<EventId>& block_ends(int rank, timeline::Stage stage);
+  const std::vector<std::uint32_t>& tile_lanes(std::uint32_t track);
 
   const timeline::Dependencies& dependencies_;
   // By (rank, stage): the last event of each block, in the order in which they ended.
   std::unordered_map<int, std::vector<EventId>> ends_;
+  // By track: the lanes of its block that mainloops and epilogues are on.
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> tile_lanes_;
 };
 
 }  // namespace fusescope::analysis

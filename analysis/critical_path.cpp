@@ -149,14 +149,14 @@ class Walk {
   }
 
   // All hands: a job that was taken while tiles still ran was not taken earlier because compute blocks
-  // were not there yet. What the one that joined last was doing then.
-  Goal to_missing_hands(EventId id) const {
+  // were not there yet. What the one that joined last was doing then, in a mainloop or an epilogue.
+  Goal to_missing_hands(EventId id) {
     const int rank = dependencies_.rank_of(id);
     if (event(id).kind != Kind::claim || !rules_.all_hands(rank) ||
         event(id).begin_ns >= rules_.last_tile_end(rank)) {
       return {};
     }
-    const EventId doing = order_.last_begun_before(event(rules_.last_tile(rank)).track, now_);
+    const EventId doing = order_.at_its_tiles(event(rules_.last_tile(rank)).track, now_);
     return doing == kNone || visited_[doing] ? Goal{} : Goal{doing, false};
   }
 

@@ -10,9 +10,9 @@
 //                      for ready_wait (the epilogue that completed the token's last row block) and
 //                      reduce_wait (the sender's watermark); else the event before it on its track
 //   claim              with all hands, before the rank's last tile of GEMM 2 ended: what the compute block
-//                      of that tile was doing. A job in the dispenser goes to whoever is free first, so it
-//                      was not taken earlier because those hands were missing; which block ends up with
-//                      the last job is chance. Else the event before it on its track
+//                      of that tile was doing, in a mainloop or an epilogue. A job in the dispenser goes to
+//                      whoever is free first, so it was not taken earlier because those hands were missing;
+//                      which block ends up with the last job is chance. Else the event before it on its track
 //   push, sum          of a warpgroup whose pushes run beside its sums: as Dependencies has the order of its
 //                      threads. A push that was complete when the next one had been issued: that issue, and so
 //                      from there to its end it is the push's time; a push or sum that a push holds up: that

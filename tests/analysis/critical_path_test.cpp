@@ -306,6 +306,45 @@ TEST(CriticalPath, WithAllHandsTheLastTileIsWhatJobsTakenBeforeItsEndWaitedFor) 
                              }));
 }
 
+// The same of a block that stores a tile beside the next one's mainloop: on two lanes.
+TEST(CriticalPath, TheMissingHandsMayBeInAMainloopOrInAnEpilogue) {
+  struct Case {
+    std::int64_t claimed_ns;
+    std::int64_t first_epilogue_ns;  // its begin
+    std::int64_t in_epilogues_ns;    // on the path
+  };
+  for (const Case& at : {Case{44, 40, 0},  // in both: in the one that began last
+                         Case{55, 40, 0},  // the first tile's epilogue has ended
+                         Case{55, 43, 0},  // the same, though it began after the mainloop beside it
+                         Case{65, 40, 3}}) {  // in the last epilogue
+    HandMade made(1, 2);
+    made.wiring().hit_row_block = {{0, 1}};
+    made.wiring().expert_of_row_block = {{0, 1}};
+    made.phase(0, Kind::gemm_combine_push, 0, 150);
+    const auto mainloops = made.track(0, Stage::gemm_combine_push, Role::compute, 0, 0);
+    const auto epilogues = made.track(0, Stage::gemm_combine_push, Role::compute, 0, 1);
+    const auto sums = made.track(0, Stage::gemm_combine_push, Role::compute, 0, 2);
+    made.event(mainloops, Kind::mainloop, 0, 40, {.row_block = 0, .index = 0});
+    made.event(mainloops, Kind::mainloop, 42, 62, {.row_block = 1, .index = 0});
+    made.event(epilogues, Kind::epilogue, at.first_epilogue_ns, at.first_epilogue_ns + 6,
+               {.row_block = 0, .index = 0});
+    made.event(epilogues, Kind::epilogue, 62, 70, {.row_block = 1, .index = 0});
+    made.event(sums, Kind::claim, 70, 72, {.token = 1, .index = 1});
+    made.event(sums, Kind::sum, 72, 80, {.token = 1, .index = 1});
+    const auto jobs = made.track(0, Stage::gemm_combine_push, Role::communication, 1);
+    made.event(jobs, Kind::claim, at.claimed_ns, at.claimed_ns + 2, {.token = 0, .index = 0});
+    made.event(jobs, Kind::sum, at.claimed_ns + 2, 100, {.token = 0, .index = 0});
+    made.event(jobs, Kind::push, 100, 150, {.token = 0, .index = 0, .peer = 0});
+    const CriticalPath path = critical_path(made.build());
+    EXPECT_EQ(stretches(path), (std::vector<Stretch>{
+                                   {0, at.claimed_ns, Step::gemm_2},
+                                   {at.claimed_ns, 70, Step::combine_work},
+                                   {70, 150, Step::push_drain},
+                               }));
+    EXPECT_EQ(path.by_kind[static_cast<std::size_t>(Kind::epilogue)], at.in_epilogues_ns);
+  }
+}
+
 TEST(CriticalPath, AShortLivedBlockFollowsTheOneThatFreedItsSm) {
   HandMade made(1, 3);
   made.wiring().hit_row_block = {{0, 0, 0}};
