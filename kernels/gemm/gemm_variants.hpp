@@ -157,7 +157,7 @@ constexpr int lent_chunks(const GemmVariant& v) {
     return 0;
   const int there = own_stage_bytes(v) / staged_chunk_bytes(v);
   const int missing = chunks_of_tile(v) - staged_chunks(v);
-  return there < missing ? there : missing;
+  return missing <= 0 ? 0 : there < missing ? there : missing;
 }
 constexpr int all_chunks(const GemmVariant& v) {
   return lent_chunks(v) + staged_chunks(v);

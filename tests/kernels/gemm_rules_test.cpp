@@ -76,6 +76,19 @@ TEST(GemmRules, ChoiceWastesTheFewestColumns) {
   EXPECT_EQ(choose_gemm_variant(1536, Epilogue::kSiluMul).epilogue, Epilogue::kSiluMul);
 }
 
+TEST(GemmRules, AStageLendsNoMoreThanItsReaderHasAndATileNeeds) {
+  for (const GemmVariant& v : kGemmVariants) {
+    SCOPED_TRACE(to_string(v));
+    EXPECT_GE(lent_chunks(v), 0);
+    EXPECT_LE(lent_chunks(v) * staged_chunk_bytes(v), own_stage_bytes(v));
+    if (lent_chunks(v) > 0) {
+      EXPECT_LE(all_chunks(v), chunks_of_tile(v));
+      // Of gate and of up, whole chunks each: chunks go to parts in turn.
+      EXPECT_EQ(own_stage_bytes(v) / (v.transposed ? b_boxes(v) : 1) % staged_chunk_bytes(v), 0);
+    }
+  }
+}
+
 TEST(GemmRules, SharedMemoryFitsWithRoomForStatics) {
   for (const GemmVariant& v : kGemmVariants) {
     EXPECT_LE(shared_bytes(v) + 1024, kMaxSharedBytes) << to_string(v);
