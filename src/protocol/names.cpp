@@ -34,6 +34,8 @@ const char* to_string(Role role) {
       return "reducer";
     case Role::relay:
       return "relay";
+    case Role::scheduler:
+      return "scheduler";
     case Role::load:
       return "load";
     case Role::store:

@@ -23,10 +23,11 @@ enum class Role : std::uint8_t {
   pusher,
   reducer,
   relay,
+  scheduler,
   load,   // a copy into shared memory
   store,  // a bulk copy out of shared memory
 };
-inline constexpr int kRoles = 16;
+inline constexpr int kRoles = 17;
 
 struct Label {
   Role role = Role::stream;

@@ -170,7 +170,7 @@ class Thread {
   // --- barriers of a block -------------------------------------------------------------------------
   void init_mbarrier(MbarrierId id, int threads, bool loads);
   void expect_copies(MbarrierId id, int copies);
-  void arrive(MbarrierId id);
+  void arrive(MbarrierId id, int count = 1);
   void arrive_expecting(MbarrierId id, int copies);
   bool has_passed(MbarrierId id, std::uint32_t parity) const;  // a test: learns nothing
   WaitPhase wait_phase(MbarrierId id, std::uint32_t parity, bool bounded = false) {

@@ -54,8 +54,10 @@ void Thread::arrive_on(MbarrierId id) {
   machine_.complete_phase_if_full(barrier);
 }
 
-void Thread::arrive(MbarrierId id) {
-  arrive_on(id);
+void Thread::arrive(MbarrierId id, int count) {
+  for (int i = 0; i < count; ++i) {
+    arrive_on(id);
+  }
 }
 
 void Thread::arrive_expecting(MbarrierId id, int copies) {

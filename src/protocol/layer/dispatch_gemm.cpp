@@ -137,17 +137,13 @@ Task run_role(Thread& t, Compute c, int threads, bool is_first, Tiles tiles) {
   co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
 }
 
-// Its warp, and the idle one where that does not relay.
-int producer_threads(const Layer& layer) {
-  return kProducerThreads - (layer.gathers() ? kRelayThreads : 0);
-}
-
 Task producer(Thread& t, const Compute& c) {
-  return run_role(t, c, producer_threads(c.gemm.layer), false, produce_tiles);
+  return run_role(t, c, kProducerThreads, false, c.gemm.gathers ? gather_tiles : produce_tiles);
 }
 
-Task relay(Thread& t, const Compute& c) {
-  return run_role(t, c, kRelayThreads, false, relay_stages);
+// Or the relay.
+Task scheduler(Thread& t, const Compute& c) {
+  return run_role(t, c, kSchedulerThreads, false, c.gemm.gathers ? relay_stages : schedule_tiles);
 }
 
 Task storer(Thread& t, const Compute& c, int group) {
@@ -166,13 +162,15 @@ Task say_begun(Thread& t, Layer& layer, const Round& round) {
   }
 }
 
-Task consumer(Thread& t, Compute c, int group) {
-  if (group == 0 && c.gemm.worker == 0) {
+Task consumer(Thread& t, Compute c, int group, int warp) {
+  const bool is_first = group == 0 && warp == 0;
+  if (is_first && c.gemm.worker == 0) {
     co_await say_begun(t, c.gemm.layer, c.gemm.round);
   }
-  co_await run_role(
-      t, c, kConsumerThreads, group == 0,
-      [group](Thread& thread, const GemmCall& gemm) { return consume_tiles(thread, gemm, group); });
+  co_await run_role(t, c, kConsumerThreads / consumer_warps(c.gemm.layer.s, c.gemm.activates),
+                    is_first, [group, warp](Thread& thread, const GemmCall& gemm) {
+                      return consume_tiles(thread, gemm, group, warp);
+                    });
 }
 
 }  // namespace
@@ -225,16 +223,17 @@ Task begin_dispatch_gemm(ResidentKernel& kernel, Layer& layer, int rank, const R
         .loses_tile = layer.loses(Fault::lost_activations, rank, round)};
     const auto meets = [&](int threads) { return fetches_first ? threads : 0; };
     Thread& p = kernel.thread(Role::producer, block, -1, false);
-    machine.start(p, producer(p, {gemm, meets(producer_threads(layer))}));
-    if (layer.gathers()) {
-      Thread& r = kernel.thread(Role::relay, block, -1, false);
-      machine.start(r, relay(r, {gemm, meets(kRelayThreads)}));
-    }
+    machine.start(p, producer(p, {gemm, meets(kProducerThreads)}));
+    Thread& r = kernel.thread(layer.gathers() ? Role::relay : Role::scheduler, block, -1, false);
+    machine.start(r, scheduler(r, {gemm, meets(kSchedulerThreads)}));
+    const int warps = consumer_warps(s, gemm.activates);
     for (int group = 0; group < kConsumers; ++group) {
-      Thread& consuming = kernel.thread(Role::consumer, block, group, false);
       const int left =
           group == 0 ? kConsumerThreads - 32 * s.config.tokens_per_block : kConsumerThreads;
-      machine.start(consuming, consumer(consuming, {gemm, meets(left)}, group));
+      for (int warp = 0; warp < warps; ++warp) {
+        Thread& consuming = kernel.thread(Role::consumer, block, group * warps + warp, false);
+        machine.start(consuming, consumer(consuming, {gemm, meets(left / warps)}, group, warp));
+      }
       Thread& storing = kernel.thread(Role::storer, block, group, true);
       machine.start(storing, storer(storing, {gemm, meets(kStorerThreads)}, group));
     }

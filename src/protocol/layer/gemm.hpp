@@ -1,7 +1,7 @@
 #pragma once
 // The grouped GEMM of one block (kernels/gemm): producer, two consumers and two storers around a ring of
-// stages, and a relay where rows are gathered, with its hooks: a gate in front of a row block, a signal
-// behind a tile. A kernel of another layer uses it by filling in a GemmCall.
+// stages, and a scheduler, or where rows are gathered a relay, with its hooks: a gate in front of a row block, a
+// signal behind a tile. A kernel of another layer uses it by filling in a GemmCall.
 
 #include "protocol/layer/layer.hpp"
 
@@ -30,18 +30,28 @@ struct GemmCall {
   bool loses_tile = false;  // a fault: row block 0's first tile is not signalled
 };
 
+// A consumer group's output chunks, each a row of its half of a tile (kernels/gemm/gemm_variants.hpp): those that
+// are there for output alone, those that a tile's last stage lends, and both.
+int staged_chunks(bool activates);
+int lent_chunks(const Scenario& scenario, bool activates);
+int all_chunks(const Scenario& scenario, bool activates);
+// One thread stands for all of a group's warps, but where one writes into what another may still be reading.
+int consumer_warps(const Scenario& scenario, bool activates);
+
 // By the block's first thread, before all meet.
 void init_gemm(Thread& thread, const GemmCall& call);
+Task schedule_tiles(Thread& thread, GemmCall call);
 Task produce_tiles(Thread& thread, GemmCall call);
-// Where the producer gathers: hands its rows, which another proxy reads, on to the consumers.
+// Instead of both where rows are gathered; hands its rows, which another proxy reads, on to the consumers.
+Task gather_tiles(Thread& thread, GemmCall call);
 Task relay_stages(Thread& thread, GemmCall call);
-Task consume_tiles(Thread& thread, GemmCall call, int group);
+Task consume_tiles(Thread& thread, GemmCall call, int group, int warp);
 Task store_tiles(Thread& thread, GemmCall call, int group);
 
 // Threads that each role stands for at the block's barriers.
-inline constexpr int kConsumerThreads = 128;
-inline constexpr int kProducerThreads = 64;  // its warp, and the idle one, which may relay
-inline constexpr int kRelayThreads = 32;
+inline constexpr int kConsumerThreads = 128;  // a group
+inline constexpr int kProducerThreads = 32;
+inline constexpr int kSchedulerThreads = 32;  // or the relay
 inline constexpr int kStorerThreads = 32;
 
 }  // namespace fusescope::protocol

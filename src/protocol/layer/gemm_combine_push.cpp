@@ -133,9 +133,9 @@ Thread& fork_part(Thread& t, Role role, int index, bool stores) {
   return t.machine().fork(t, label, stores);
 }
 
-// The copy warpgroup is the third job group: the producer's warp its front, the idle one and the first
+// The copy warpgroup is the third job group: the producer's warp its front, the scheduler's and the first
 // storer's its summing warps, the second storer's its pusher.
-Task producer(Thread& t, Compute c) {
+Task producer(Thread& t, Compute c, const Thread& summer) {
   bool begun = false;
   co_await follow_in_gemm_block(t, c, kProducerThreads, false, begun);
   if (!begun) {
@@ -145,20 +145,34 @@ Task producer(Thread& t, Compute c) {
   co_await produce_tiles(t, c.gemm);
   co_await leave_gemm(t, c, kProducerThreads, false);
   if (runs_group(c, 2)) {
-    Thread& summer = fork_part(t, Role::summer, summer_index(2, 0), false);
-    t.machine().start(summer, sum_jobs(summer, jobs_of(c, 2), 0));
     t.leave_loads_to(summer);
     co_await fetch_jobs(t, jobs_of(c, 2));
   }
 }
 
-Task consumer(Thread& t, Compute c, int group) {
+Task scheduler(Thread& t, Compute c) {
   bool begun = false;
-  co_await follow_in_gemm_block(t, c, kConsumerThreads, group == 0, begun);
+  co_await follow_in_gemm_block(t, c, kSchedulerThreads, false, begun);
   if (!begun) {
     co_return;
   }
-  if (group == 0) {
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, kSchedulerThreads, kBlockThreads);
+  co_await schedule_tiles(t, c.gemm);
+  co_await leave_gemm(t, c, kSchedulerThreads, false);
+  if (runs_group(c, 2)) {
+    co_await sum_jobs(t, jobs_of(c, 2), 0);
+  }
+}
+
+Task consumer(Thread& t, Compute c, int group, int warp) {
+  const int threads = kConsumerThreads / consumer_warps(c.gemm.layer.s, c.gemm.activates);
+  const bool is_first = group == 0 && warp == 0;
+  bool begun = false;
+  co_await follow_in_gemm_block(t, c, threads, is_first, begun);
+  if (!begun) {
+    co_return;
+  }
+  if (is_first) {
     const bool lost =
         c.gemm.worker == 0 && c.gemm.layer.loses(Fault::lost_residency, t.rank(), c.gemm.round);
     if (c.announces && !lost) {
@@ -166,10 +180,10 @@ Task consumer(Thread& t, Compute c, int group) {
     }
     init_gemm(t, c.gemm);
   }
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, kConsumerThreads, kBlockThreads);
-  co_await consume_tiles(t, c.gemm, group);
-  co_await leave_gemm(t, c, kConsumerThreads, true);
-  if (runs_group(c, group)) {
+  co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
+  co_await consume_tiles(t, c.gemm, group, warp);
+  co_await leave_gemm(t, c, threads, true);
+  if (warp == 0 && runs_group(c, group)) {
     start_parts(jobs_of(c, group), {false, 0}, [&](Role role, int index, bool stores) -> Thread& {
       return fork_part(t, role, index, stores);
     });
@@ -230,10 +244,15 @@ struct Kernel2 {
         .loses_tile = layer.loses(Fault::lost_tile, rank, round)};
     const Compute compute{gemm, s.config.all_hands && !per_job, per_job};
     Thread& p = kernel.thread(Role::producer, block, -1, false);
-    machine.start(p, producer(p, compute));
+    Thread& f = kernel.thread(Role::scheduler, block, -1, false);
+    machine.start(p, producer(p, compute, f));
+    machine.start(f, scheduler(f, compute));
+    const int warps = consumer_warps(s, gemm.activates);
     for (int group = 0; group < kConsumers; ++group) {
-      Thread& c = kernel.thread(Role::consumer, block, group, false);
-      machine.start(c, consumer(c, compute, group));
+      for (int warp = 0; warp < warps; ++warp) {
+        Thread& c = kernel.thread(Role::consumer, block, group * warps + warp, false);
+        machine.start(c, consumer(c, compute, group, warp));
+      }
       Thread& w = kernel.thread(Role::storer, block, group, true);
       machine.start(w, storer(w, compute, group));
     }

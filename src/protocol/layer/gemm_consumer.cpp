@@ -1,4 +1,5 @@
 // kernels/gemm/gemm_consumer.cuh, and init_control of gemm_smem.cuh.
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -6,17 +7,37 @@
 
 namespace fusescope::protocol {
 
+int staged_chunks(bool activates) {
+  return activates ? kMostChunks : kMostChunks - kMostLentChunks;
+}
+int lent_chunks(const Scenario& s, bool activates) {
+  return std::clamp(half_rows(s) - staged_chunks(activates), 0,
+                    kMostChunks - staged_chunks(activates));
+}
+int all_chunks(const Scenario& s, bool activates) {
+  return lent_chunks(s, activates) + staged_chunks(activates);
+}
+int consumer_warps(const Scenario& s, bool activates) {
+  return lent_chunks(s, activates) > 0 ? kConsumerWarps : 1;
+}
+
 void init_gemm(Thread& t, const GemmCall& c) {
+  const int warps = consumer_warps(c.layer.s, c.activates);
   for (int i = 0; i < kStages; ++i) {
     t.init_mbarrier(c.block.full + i, 1, true);
-    t.init_mbarrier(c.block.empty + i, kConsumers, false);
+    t.init_mbarrier(c.block.empty + i, kConsumers * warps, false);
     if (c.gathers) {
       t.init_mbarrier(c.block.rows_landed + i, 1, true);
     }
   }
-  for (int i = 0; i < kConsumers * kStagedPerConsumer; ++i) {
-    t.init_mbarrier(c.block.staged + i, 1, false);
+  for (int i = 0; i < kConsumers * kMostChunks; ++i) {
+    t.init_mbarrier(c.block.staged + i, warps, false);
     t.init_mbarrier(c.block.drained + i, 1, false);
+  }
+  if (!c.gathers) {
+    t.init_mbarrier(c.block.found, 1, false);
+    t.init_mbarrier(c.block.asked, 1, false);
+    t.write(c.block.gave_up, 0, c.round.stamp);
   }
   for (int i = 0; i < kJoinSlots; ++i) {
     t.initialise(c.block.halves + i, 0, std::numeric_limits<std::uint64_t>::max());
@@ -37,14 +58,14 @@ Task pass_over(Thread& t, const GemmCall& c, RingCursor& cursor) {
 
 }  // namespace
 
-Task consume_tiles(Thread& t, GemmCall c, int group) {
+Task consume_tiles(Thread& t, GemmCall c, int group, int warp) {
   const Layer& layer = c.layer;
   const int half = half_rows(layer.s);
-  const MbarrierId staged = c.block.staged + group * kStagedPerConsumer;
-  const MbarrierId drained = c.block.drained + group * kStagedPerConsumer;
-  const CellId chunk_tiles = c.block.chunk_tiles + group * kStagedPerConsumer;
+  const int warps = consumer_warps(layer.s, c.activates);
+  const bool lends = lent_chunks(layer.s, c.activates) > 0;
   RingCursor cursor{kStages};
-  RingCursor chunk{kStagedPerConsumer};
+  RingCursor chunk{all_chunks(layer.s, c.activates)};
+  const GroupChunks chunks(c, group);
 
   for (;;) {
     co_await t.wait_phase(c.block.full + cursor.slot, cursor.parity);
@@ -83,26 +104,40 @@ Task consume_tiles(Thread& t, GemmCall c, int group) {
     }
     co_await t.pause();  // it has given back the stage before, and still reads this one
     t.wgmma_wait();
-    t.arrive(c.block.empty + previous);
+    // release_last: a stage that lends room is the storer's to give back.
+    if (!lends || layer.has(Bug::lent_stage_freed_by_readers)) {
+      t.arrive(c.block.empty + previous);
+    }
+    if (lends && !layer.has(Bug::lent_barrier_missing)) {
+      co_await t.meet(c.block.named + kFirstConsumerBarrier + group, kConsumerThreads / warps,
+                      kConsumerThreads);
+    }
 
-    // flush: the tile's output in chunks, a row each.
+    // flush: the tile's output in chunks, a row each. The warps take turns with the rows, of which each has a part.
     for (int i = 0; i < half; ++i) {
       if (!layer.has(Bug::chunk_drain_unwatched)) {
-        co_await t.wait_phase(drained + chunk.slot, chunk.parity ^ 1);
+        co_await t.wait_phase(chunks.drained + chunk.slot, chunk.parity ^ 1);
       }
-      t.write(staged_cell(c, group, chunk.slot), c.activates ? Round::activate(sums[i]) : sums[i],
-              c.round.stamp);
+      if (i % warps == warp) {
+        t.write(chunk_cell(c, group, chunk.slot, previous),
+                c.activates ? Round::activate(sums[i]) : sums[i], c.round.stamp);
+      }
       if (!layer.has(Bug::staged_proxy_fence_missing)) {
         t.fence_proxy_async();
       }
-      t.write(chunk_tiles + chunk.slot, tile, c.round.stamp);
-      t.arrive(staged + chunk.slot);
+      if (warp == 0) {
+        t.write(chunks.tiles + chunk.slot, tile, c.round.stamp);
+        t.write(chunks.lenders + chunk.slot, static_cast<std::uint64_t>(previous), c.round.stamp);
+      }
+      t.arrive(chunks.staged + chunk.slot);
       chunk.advance();
     }
   }
-  co_await t.wait_phase(drained + chunk.slot, chunk.parity ^ 1);
-  t.write(chunk_tiles + chunk.slot, kStop, c.round.stamp);
-  t.arrive(staged + chunk.slot);
+  co_await t.wait_phase(chunks.drained + chunk.slot, chunk.parity ^ 1);
+  if (warp == 0) {
+    t.write(chunks.tiles + chunk.slot, kStop, c.round.stamp);
+  }
+  t.arrive(chunks.staged + chunk.slot);
 }
 
 }  // namespace fusescope::protocol

@@ -1,11 +1,20 @@
 // kernels/gemm/gemm_producer.cuh and gemm_gather.cuh. The producer's warp is one thread.
 #include <algorithm>
 
+#include "protocol/layer/gemm_gate.hpp"
 #include "protocol/layer/gemm_schedule.hpp"
 #include "protocol/layer/gemm_tile.hpp"
 
 namespace fusescope::protocol {
 namespace {
+
+// Stages before a tile's last that the next is asked for.
+constexpr int kAskedAhead = 1;
+
+struct Place {
+  RingCursor cursor{kStages};
+  int early = 0;  // stages ahead of the cursor whose weights are already on their way
+};
 
 void load_weights(Thread& t, const GemmCall& c, int slot, int k, const TileJob& job) {
   t.start_constant_load({c.layer.smem_weights(c.block, slot)},
@@ -13,37 +22,24 @@ void load_weights(Thread& t, const GemmCall& c, int slot, int k, const TileJob& 
                         c.block.full + slot);
 }
 
-Order gate_order(const GemmCall& c) {
-  const Bug relaxed = c.which == 1 ? Bug::gate_relaxed : Bug::computed_gate_relaxed;
-  return c.layer.has(relaxed) ? Order::relaxed : Order::acquire;
+// Of as many first stages as are free.
+Task load_weights_ahead(Thread& t, const GemmCall& c, const TileJob& job, Place& place) {
+  RingCursor ahead = place.cursor;
+  while (place.early < kStages && place.early < c.k_steps &&
+         t.has_passed(c.block.empty + ahead.slot, ahead.parity ^ 1)) {
+    co_await t.wait_phase(c.block.empty + ahead.slot, ahead.parity ^ 1);  // passed: no wait
+    t.expect_copies(c.block.full + ahead.slot, 1);
+    load_weights(t, c, ahead.slot, place.early, job);
+    ++place.early;
+    ahead.advance();
+  }
 }
 
-// CounterGate, and the weights that are loaded while it is shut: of `early` stages from the cursor on.
-Task open_gate(Thread& t, const GemmCall& c, const TileJob& job, RingCursor cursor, int& early,
+// The gate was shut.
+Task open_gate(Thread& t, const GemmCall& c, const TileJob& job, bool stopped, Place& place,
                bool& open) {
-  const Layer& layer = c.layer;
-  const bool first = c.which == 1;
-  const WordId gate = c.gate + job.row_block;
-  const std::uint64_t counted = co_await t.load(gate, gate_order(c), Scope::gpu);
-  open = counted >= c.open_at;
-  if (!open) {
-    while (early < kStages && early < c.k_steps &&
-           t.has_passed(c.block.empty + cursor.slot, cursor.parity ^ 1)) {
-      co_await t.wait_phase(c.block.empty + cursor.slot, cursor.parity ^ 1);  // passed: no wait
-      t.expect_copies(c.block.full + cursor.slot, 1);
-      load_weights(t, c, cursor.slot, early, job);
-      ++early;
-      cursor.advance();
-    }
-    const Bug unguarded = first ? Bug::gate_wait_unguarded : Bug::computed_gate_wait_unguarded;
-    open =
-        co_await t.wait_at_least(gate, c.open_at, gate_order(c), Scope::gpu, !layer.has(unguarded));
-  }
-  const Bug unfenced =
-      first ? Bug::gate_proxy_fence_missing : Bug::computed_gate_proxy_fence_missing;
-  if (open && !layer.has(unfenced)) {
-    t.fence_proxy_async();
-  }
+  co_await load_weights_ahead(t, c, job, place);
+  co_await wait_open(t, c, job.row_block, stopped, open);
 }
 
 // The rows of one stage, by the copy engine.
@@ -85,14 +81,53 @@ void gather_rows(Thread& t, const GemmCall& c, int slot, int k, const TileJob& j
   }
 }
 
+// On its way, where there is a scheduler, asks it for the next tile.
+Task load_tile(Thread& t, const GemmCall& c, const TileJob& job, Place& place) {
+  const Layer& layer = c.layer;
+  const int ask_at = std::max(c.k_steps - kAskedAhead, 0);
+  for (int k = 0; k < c.k_steps; ++k) {
+    if (k == ask_at && !c.gathers && !layer.has(Bug::next_asked_early)) {
+      t.arrive(c.block.asked);
+    }
+    const int slot = place.cursor.slot;
+    const bool is_early = k < place.early;
+    // Where rows are gathered, a stage with early weights is waited for again: it is free.
+    if ((!is_early || c.gathers) && !layer.has(Bug::ring_reused_early)) {
+      co_await t.wait_phase(c.block.empty + slot, place.cursor.parity ^ 1);
+    }
+    if (k == 0) {
+      t.write(c.block.stage_tiles + slot, TileHeader{job.row_block, job.n_tile, job.halves}.word(),
+              c.round.stamp);
+    }
+    if (c.gathers) {
+      gather_rows(t, c, slot, k, job, is_early);
+    } else {
+      load_rows(t, c, slot, k, job, is_early);
+    }
+    place.cursor.advance();
+  }
+  place.early = 0;
+}
+
+void tell_given_up(Thread& t, const GemmCall& c) {
+  const Layer& layer = c.layer;
+  if (!layer.has(Bug::gave_up_unsaid)) {
+    t.write(c.block.gave_up, 1, c.round.stamp);
+  }
+  if (!layer.has(Bug::gave_up_without_arrival)) {
+    t.arrive(c.block.asked);
+  }
+}
+
 // Tells the consumers to leave, and does not return before every copy issued has landed.
-Task stop(Thread& t, const GemmCall& c, RingCursor cursor, int early) {
-  if (early == 0) {
+Task stop(Thread& t, const GemmCall& c, Place place) {
+  RingCursor& cursor = place.cursor;
+  if (place.early == 0) {
     co_await t.wait_phase(c.block.empty + cursor.slot, cursor.parity ^ 1);
   }
   t.write(c.block.stage_tiles + cursor.slot, kStop, c.round.stamp);
   t.arrive((c.gathers ? c.block.rows_landed : c.block.full) + cursor.slot);
-  for (int i = 0; i < early; ++i, cursor.advance()) {
+  for (int i = 0; i < place.early; ++i, cursor.advance()) {
     if (i > 0) {
       t.arrive(c.block.full + cursor.slot);
     }
@@ -104,51 +139,55 @@ Task stop(Thread& t, const GemmCall& c, RingCursor cursor, int early) {
 
 Task produce_tiles(Thread& t, GemmCall c) {
   const Layer& layer = c.layer;
-  t.read(layer.places[c.rank].expert_rows, c.round.stamp);
-  if (c.halves) {
-    t.read(layer.places[c.rank].slack, c.round.stamp);
-  }
-  if (c.gathers) {
-    t.read(layer.places[c.rank].token_of_slot, c.round.stamp);
-  }
-  RingCursor cursor{kStages};
-  int early = 0;  // stages ahead of the cursor whose weights are already on their way
   const TileSchedule schedule(c);
-  int tile = c.worker;
+  Place place;
   TileJob job{};
-
-  // Gates of both kernels look once at the abort word: none opens after an earlier phase was aborted.
   const std::uint64_t stopped = co_await layer.aborted(t);
-  while (stopped == 0 && schedule.find(tile, job)) {
-    if (c.gate >= 0) {
-      bool open = false;
-      co_await open_gate(t, c, job, cursor, early, open);
-      if (!open) {
-        break;
-      }
+  for (std::uint32_t parity = 0;; parity ^= 1) {
+    co_await t.wait_phase(c.block.found, parity);
+    if (layer.has(Bug::next_asked_early)) {
+      t.arrive(c.block.asked);
     }
-    for (int k = 0; k < c.k_steps; ++k) {
-      const int slot = cursor.slot;
-      const bool is_early = k < early;
-      // Where rows are gathered, a stage with early weights is waited for again: it is free.
-      if ((!is_early || c.gathers) && !layer.has(Bug::ring_reused_early)) {
-        co_await t.wait_phase(c.block.empty + slot, cursor.parity ^ 1);
-      }
-      if (k == 0) {
-        t.write(c.block.stage_tiles + slot,
-                TileHeader{job.row_block, job.n_tile, job.halves}.word(), c.round.stamp);
-      }
-      if (c.gathers) {
-        gather_rows(t, c, slot, k, job, is_early);
-      } else {
-        load_rows(t, c, slot, k, job, is_early);
-      }
-      cursor.advance();
+    const std::uint64_t word = t.read(c.block.next, c.round.stamp);
+    if (word == kStop) {
+      break;
     }
-    early = 0;
+    const NextTile next = NextTile::of(word);
+    schedule.find(next.tile, job);
+    bool open = next.is_open || layer.has(Bug::shut_gate_passed);
+    if (!open) {
+      co_await open_gate(t, c, job, stopped != 0, place, open);
+    }
+    if (!open) {
+      tell_given_up(t, c);
+      break;
+    }
+    co_await load_tile(t, c, job, place);
+  }
+  co_await stop(t, c, place);
+}
+
+Task gather_tiles(Thread& t, GemmCall c) {
+  const Layer& layer = c.layer;
+  read_schedule(t, c);
+  t.read(layer.places[c.rank].token_of_slot, c.round.stamp);
+  const TileSchedule schedule(c);
+  Place place;
+  TileJob job{};
+  const std::uint64_t stopped = co_await layer.aborted(t);
+  for (int tile = c.worker; schedule.find(tile, job);) {
+    bool open = false;
+    co_await is_open(t, c, job.row_block, stopped != 0, open);
+    if (!open) {
+      co_await open_gate(t, c, job, stopped != 0, place, open);
+    }
+    if (!open) {
+      break;
+    }
+    co_await load_tile(t, c, job, place);
     co_await next_tile(t, c, tile);
   }
-  co_await stop(t, c, cursor, early);
+  co_await stop(t, c, place);
 }
 
 Task relay_stages(Thread& t, GemmCall c) {

@@ -19,42 +19,51 @@ std::uint64_t input_of(const Round& round, int rank, int token, int k) {
 
 // --- the kernel ------------------------------------------------------------------------------------
 
-Task producer(Thread& t, GemmCall c) {
-  co_await t.meet(c.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
-  co_await produce_tiles(t, c);
-  co_await t.meet(c.block.named + kGemmBarrier, kProducerThreads, kBlockThreads);
+// Of the copy warpgroup, a role of `threads` threads.
+template <class Tiles>
+Task copy_role(Thread& t, GemmCall c, int threads, Tiles tiles) {
+  co_await t.meet(c.block.named + kGemmBarrier, threads, kBlockThreads);
+  co_await tiles(t, c);
+  co_await t.meet(c.block.named + kGemmBarrier, threads, kBlockThreads);
   if (c.layer.s.config.all_hands && !c.layer.has(Bug::join_barrier_missing)) {
-    co_await t.meet(c.block.named + kJoinBarrier, kProducerThreads, kBlockThreads);
+    co_await t.meet(c.block.named + kJoinBarrier, threads, kBlockThreads);
   }
 }
 
-Task storer(Thread& t, GemmCall c, int group) {
-  co_await t.meet(c.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);
-  co_await store_tiles(t, c, group);
-  co_await t.meet(c.block.named + kGemmBarrier, kStorerThreads, kBlockThreads);
-  if (c.layer.s.config.all_hands && !c.layer.has(Bug::join_barrier_missing)) {
-    co_await t.meet(c.block.named + kJoinBarrier, kStorerThreads, kBlockThreads);
-  }
+Task producer(Thread& t, const GemmCall& c) {
+  return copy_role(t, c, kProducerThreads, produce_tiles);
+}
+
+Task scheduler(Thread& t, const GemmCall& c) {
+  return copy_role(t, c, kSchedulerThreads, schedule_tiles);
+}
+
+Task storer(Thread& t, const GemmCall& c, int group) {
+  return copy_role(t, c, kStorerThreads, [group](Thread& thread, const GemmCall& gemm) {
+    return store_tiles(thread, gemm, group);
+  });
 }
 
 // The few pushers of a block are threads of the first group's warps.
-Task consumer(Thread& t, GemmCall c, int group) {
+Task consumer(Thread& t, GemmCall c, int group, int warp) {
   Layer& layer = c.layer;
-  if (group == 0) {
+  const int threads = kConsumerThreads / consumer_warps(layer.s, c.activates);
+  const bool is_first = group == 0 && warp == 0;
+  if (is_first) {
     init_gemm(t, c);
   }
-  co_await t.meet(c.block.named + kGemmBarrier, kConsumerThreads, kBlockThreads);
-  co_await consume_tiles(t, c, group);
+  co_await t.meet(c.block.named + kGemmBarrier, threads, kBlockThreads);
+  co_await consume_tiles(t, c, group, warp);
   // With the GEMM's own end barrier, all of its threads have met: a join barrier less is no bug then.
   const bool early = layer.has(Bug::join_barrier_missing) && layer.s.config.all_hands;
   if (!early) {
-    co_await t.meet(c.block.named + kGemmBarrier, kConsumerThreads, kBlockThreads);
+    co_await t.meet(c.block.named + kGemmBarrier, threads, kBlockThreads);
     if (!layer.s.config.all_hands) {
       co_return;
     }
-    co_await t.meet(c.block.named + kJoinBarrier, kConsumerThreads, kBlockThreads);
+    co_await t.meet(c.block.named + kJoinBarrier, threads, kBlockThreads);
   }
-  for (int pusher = 0; group == 0 && pusher < layer.s.config.tokens_per_block; ++pusher) {
+  for (int pusher = 0; is_first && pusher < layer.s.config.tokens_per_block; ++pusher) {
     Label own = t.label();
     own.role = Role::pusher;
     own.index = static_cast<std::int16_t>(pusher);
@@ -62,7 +71,7 @@ Task consumer(Thread& t, GemmCall c, int group) {
     t.machine().start(pushing, run_pusher(pushing, {layer, c.round, c.block, pusher}));
   }
   if (early) {
-    co_await t.meet(c.block.named + kGemmBarrier, kConsumerThreads, kBlockThreads);
+    co_await t.meet(c.block.named + kGemmBarrier, threads, kBlockThreads);
   }
 }
 
@@ -104,10 +113,16 @@ Task gemm_reduce_scatter(Thread& stream, Layer& layer, int rank, const Round& ro
     Thread& p =
         machine.add_thread(stream, launch, label(Role::producer, kName, rank, block), false);
     machine.start(p, producer(p, gemm));
+    Thread& f =
+        machine.add_thread(stream, launch, label(Role::scheduler, kName, rank, block), false);
+    machine.start(f, scheduler(f, gemm));
+    const int warps = consumer_warps(s, gemm.activates);
     for (int group = 0; group < kConsumers; ++group) {
-      Thread& c = machine.add_thread(stream, launch,
-                                     label(Role::consumer, kName, rank, block, group), false);
-      machine.start(c, consumer(c, gemm, group));
+      for (int warp = 0; warp < warps; ++warp) {
+        Thread& c = machine.add_thread(
+            stream, launch, label(Role::consumer, kName, rank, block, group * warps + warp), false);
+        machine.start(c, consumer(c, gemm, group, warp));
+      }
       Thread& w =
           machine.add_thread(stream, launch, label(Role::storer, kName, rank, block, group), true);
       machine.start(w, storer(w, gemm, group));

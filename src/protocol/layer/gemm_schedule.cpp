@@ -47,6 +47,14 @@ bool TileSchedule::find(int tile, TileJob& job) const {
   return true;
 }
 
+void read_schedule(const Thread& t, const GemmCall& c) {
+  const RankPlaces& mine = c.layer.places[c.rank];
+  t.read(mine.expert_rows, c.round.stamp);
+  if (c.halves) {
+    t.read(mine.slack, c.round.stamp);
+  }
+}
+
 Task next_tile(Thread& t, const GemmCall& c, int& tile) {
   if (c.next_tile < 0) {
     tile += c.workers;

@@ -23,6 +23,9 @@ class TileSchedule {
   int row_block_, half_empty_, n_tiles_, group_, tiles_;
 };
 
+// What the schedule is found from.
+void read_schedule(const Thread& thread, const GemmCall& call);
+
 // The number of the worker's next tile. A number behind the last tile ends the worker: it asks no more, so that
 // all together ask as often as there are tiles.
 Task next_tile(Thread& thread, const GemmCall& call, int& tile);

@@ -1,4 +1,6 @@
 // kernels/gemm/gemm_storer.cuh.
+#include <algorithm>
+
 #include "protocol/layer/gemm_tile.hpp"
 
 namespace fusescope::protocol {
@@ -31,40 +33,94 @@ Task is_to_signal(Thread& t, const GemmCall& c, const TileHeader& tile, int& who
   }
 }
 
+// kernels/gemm/staged_chunks.cuh: a storer's way through its group's chunks.
+class StagedChunks {
+ public:
+  StagedChunks(Thread& t, const GemmCall& c, int group)
+      : t_(t),
+        c_(c),
+        group_(group),
+        chunks_(c, group),
+        all_(all_chunks(c.layer.s, c.activates)),
+        lends_(lent_chunks(c.layer.s, c.activates) > 0) {}
+
+  WaitPhase staged() { return t_.wait_phase(chunks_.staged + cursor_.slot, cursor_.parity); }
+  std::uint64_t header() {
+    const std::uint64_t header = t_.read(chunks_.tiles + cursor_.slot, c_.round.stamp);
+    if (header != kStop && lends_) {
+      lender_ = static_cast<int>(t_.read(chunks_.lenders + cursor_.slot, c_.round.stamp));
+    }
+    return header;
+  }
+  CellId cell() const { return chunk_cell(c_, group_, cursor_.slot, lender_); }
+
+  // Copies that are read while another is started.
+  int unread() const { return all_ / 2; }
+  // The chunk's copy has been started. Whether one goes back, when it has been read: the one `unread` before.
+  bool hands_back() { return ++in_tile_ > unread(); }
+  void hand_back(int behind) { t_.arrive(chunks_.drained + (cursor_.slot + all_ - behind) % all_); }
+  void advance() { cursor_.advance(); }
+
+  // Behind a tile's last chunk, when all have been read.
+  void hand_back_rest() {
+    for (int behind = std::min(in_tile_, unread()); behind > 0; --behind) {
+      hand_back(behind);
+    }
+    in_tile_ = 0;
+  }
+  // The one that lent room; for all warps of the group.
+  void return_stage() {
+    if (lends_ && !c_.layer.has(Bug::lent_stage_freed_by_readers)) {
+      t_.arrive(c_.block.empty + lender_, consumer_warps(c_.layer.s, c_.activates));
+    }
+  }
+
+ private:
+  Thread& t_;
+  const GemmCall& c_;
+  int group_;
+  GroupChunks chunks_;
+  int all_;
+  bool lends_;
+  RingCursor cursor_{all_};
+  int in_tile_ = 0;  // chunks of the tile so far
+  int lender_ = 0;   // its last stage
+};
+
 }  // namespace
 
 Task store_tiles(Thread& t, GemmCall c, int group) {
   const Layer& layer = c.layer;
   const int half = half_rows(layer.s);
-  const MbarrierId staged = c.block.staged + group * kStagedPerConsumer;
-  const MbarrierId drained = c.block.drained + group * kStagedPerConsumer;
-  const CellId chunk_tiles = c.block.chunk_tiles + group * kStagedPerConsumer;
-  RingCursor cursor{kStagedPerConsumer};
+  StagedChunks chunks(t, c, group);
 
   int whole_tiles = 0;
   for (;;) {
     TileHeader tile{};
     for (int chunk = 0; chunk < half; ++chunk) {
-      co_await t.wait_phase(staged + cursor.slot, cursor.parity);
-      const std::uint64_t header = t.read(chunk_tiles + cursor.slot, c.round.stamp);
+      co_await chunks.staged();
+      const std::uint64_t header = chunks.header();
       if (header == kStop) {
         co_await t.wait_stored();
         co_return;
       }
       tile = TileHeader::of(header);
       t.start_store({layer.tile_cells(c.d, tile.row_block, tile.n_tile) + group * half + chunk},
-                    {staged_cell(c, group, cursor.slot)}, c.round.stamp, c.rank);
+                    {chunks.cell()}, c.round.stamp, c.rank);
       t.commit_group();
-      // One copy stays in flight behind the next; the tile's last two go back together.
-      if (chunk > 0) {
-        co_await t.wait_read(1);
-        t.arrive(drained + (cursor.slot ^ 1));
+      if (chunk == half - 1 && layer.has(Bug::lent_stage_returned_early)) {
+        chunks.return_stage();
       }
-      if (chunk == half - 1) {
-        co_await t.wait_read();
-        t.arrive(drained + cursor.slot);
+      if (chunks.hands_back()) {
+        co_await t.wait_read(chunks.unread() + (layer.has(Bug::chunk_returned_early) ? 1 : 0));
+        chunks.hand_back(chunks.unread());
       }
-      cursor.advance();
+      chunks.advance();
+    }
+    co_await t.wait_read();
+    chunks.hand_back_rest();
+    if (!layer.has(Bug::lent_stage_returned_early)) {
+      chunks.return_stage();
     }
     if (c.signal >= 0) {
       co_await t.wait_stored();

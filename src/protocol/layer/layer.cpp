@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "protocol/layer/gemm.hpp"
+
 namespace fusescope::protocol {
 namespace {
 
@@ -24,10 +26,14 @@ int most_row_blocks(const std::vector<Round>& rounds) {
 MachineSize Layer::size_of(const Scenario& s) {
   const int slots = s.config.tokens_per_block;
   const int slot_components = 4;  // itself, its load, its stores' reads and writes
-  const int gemm = 1 + kStages + kConsumers + 3 * kConsumers;
+  // Producer, scheduler or relay, the loads of each stage, consumers, storers with their reads and writes.
+  const auto gemm = [&s](bool activates) {
+    return 2 + kStages + kConsumers * consumer_warps(s, activates) + 3 * kConsumers;
+  };
   const bool is_layer = s.subject == Subject::layer;
   const bool gathers = is_layer && s.config.dispatch == Dispatch::gather;
-  const int gemm_1 = gemm + (gathers ? 1 + kStages : 0);  // the relay, and the rows of each stage
+  const int gemm_1 = gemm(s.config.activation == Activation::fused) +
+                     (gathers ? kStages : 0);  // the rows of each stage
   // Four parts, the loads of each piece, the push's read and write.
   const int group = 2 + kSummingWarps + kJobPieces + 2;
   const int comm_1 = s.config.dispatch_comm_sms;
@@ -37,8 +43,9 @@ MachineSize Layer::size_of(const Scenario& s) {
   const bool per_job = s.config.combine == Combine::block_per_job;
   const int joiners = s.config.all_hands ? s.sms - comm_2 : 0;
   const int per_block = is_layer ? s.job_groups * group : slots * slot_components;
-  const int kernel_2 = (s.sms - comm_2) * gemm + (per_job ? 2 + std::min(s.sms, s.tokens()) * group
-                                                          : (comm_2 + joiners) * per_block);
+  const int kernel_2 =
+      (s.sms - comm_2) * gemm(false) +
+      (per_job ? 2 + std::min(s.sms, s.tokens()) * group : (comm_2 + joiners) * per_block);
   const int ranks_here = (s.ranks + s.devices - 1) / s.devices;
   const int before = std::max(s.ranks, 4);  // the kernels before kernel 1
   const bool overlap = is_layer && s.config.launch == LaunchOrder::programmatic;

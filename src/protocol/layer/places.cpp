@@ -6,7 +6,7 @@ namespace fusescope::protocol {
 namespace {
 
 constexpr int kSmemRows = kMostTokensPerBlock * kMostPushRows;
-constexpr int kGemmRows = kStages + kStagedPerConsumer;
+constexpr int kGemmRows = kStages + kMostChunks;
 static_assert(kSmemRows >= kGemmRows);
 
 Name of(const char* what, int rank, int i = -1) {
@@ -43,12 +43,17 @@ BlockPlaces add_block(Machine& machine, const Scenario& s, int rank, int device,
     places.jobs[group] = add_jobs(machine, s, places.smem + group * job_cells(s));
   }
   places.stage_tiles = memory.add(of("stage_tile", rank, block), kStages);
-  places.chunk_tiles = memory.add(of("chunk_tile", rank, block), kConsumers * kStagedPerConsumer);
-  places.cells = places.chunk_tiles + kConsumers * kStagedPerConsumer - places.smem;
+  places.chunk_tiles = memory.add(of("chunk_tile", rank, block), kConsumers * kMostChunks);
+  places.lenders = memory.add(of("lender", rank, block), kConsumers * kMostChunks);
+  places.next = memory.add(of("next", rank, block), 1);
+  places.gave_up = memory.add(of("gave_up", rank, block), 1);
+  places.cells = places.gave_up + 1 - places.smem;
   places.full = machine.add_mbarriers(kStages);
   places.empty = machine.add_mbarriers(kStages);
-  places.staged = machine.add_mbarriers(kConsumers * kStagedPerConsumer);
-  places.drained = machine.add_mbarriers(kConsumers * kStagedPerConsumer);
+  places.staged = machine.add_mbarriers(kConsumers * kMostChunks);
+  places.drained = machine.add_mbarriers(kConsumers * kMostChunks);
+  places.found = machine.add_mbarriers(1);
+  places.asked = machine.add_mbarriers(1);
   places.landed = machine.add_mbarriers(kMostTokensPerBlock);
   places.rows_landed = machine.add_mbarriers(kStages);
   places.named = machine.add_barriers(kNamedBarriers);

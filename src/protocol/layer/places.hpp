@@ -11,8 +11,10 @@ namespace fusescope::protocol {
 
 // The GEMM's block (kernels/gemm/gemm_smem.cuh), made small.
 inline constexpr int kStages = 2;
-inline constexpr int kStagedPerConsumer = 2;
 inline constexpr int kConsumers = 2;
+inline constexpr int kConsumerWarps = 2;  // of a group, where they are told apart
+inline constexpr int kMostChunks = 2;     // staged output of a group
+inline constexpr int kMostLentChunks = 1;
 inline constexpr int kJoinSlots = 8;
 inline constexpr int kMostJobGroups = 3;
 inline constexpr int kMostTokensPerBlock = 3;  // pushers, in gemm_reduce_scatter
@@ -32,7 +34,8 @@ inline constexpr int kFetchedBarrier = 0;  // kernel 1
 inline constexpr int kGemmBarrier = 1;
 inline constexpr int kJoinBarrier = 2;
 inline constexpr int kFirstJobBarrier = 3;
-inline constexpr int kNamedBarriers = kFirstJobBarrier + kMostJobGroups;
+inline constexpr int kFirstConsumerBarrier = kFirstJobBarrier + kMostJobGroups;
+inline constexpr int kNamedBarriers = kFirstConsumerBarrier + kConsumers;
 
 // The prologue's cluster: its blocks send a part of the ids each. A block is one thread here.
 inline constexpr int kIdsParts = 2;
@@ -67,9 +70,11 @@ struct JobPlaces {
 // distance such that ring stages and staged chunks overlap with all warpgroups' JobPlaces, as they do on
 // the device. Row slots overlap with both.
 struct BlockPlaces {
-  CellId smem, stage_tiles, chunk_tiles;
+  CellId smem, stage_tiles, chunk_tiles, lenders;
+  CellId next, gave_up;
   int row_pitch;
   MbarrierId full, empty, staged, drained, landed;
+  MbarrierId found, asked;
   MbarrierId rows_landed;  // of each stage, where the GEMM gathers
   std::array<JobPlaces, kMostJobGroups> jobs;
   BarrierId named;
