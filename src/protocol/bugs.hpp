@@ -42,6 +42,7 @@ enum class Bug {
   lent_barrier_missing,
   lent_stage_returned_early,
   lent_stage_freed_by_readers,
+  lender_kept,
   join_slots_too_few,
   first_half_signals,
   halves_joined_relaxed,

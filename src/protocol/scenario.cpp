@@ -198,7 +198,7 @@ Scenario draw_scenario(Subject subject, const Limits& limits, std::uint64_t seed
         between(random, 1, std::max(1, std::min(limits.tokens_per_rank, limits.tokens / s.ranks)));
     s.experts = between(random, std::min(2, limits.experts), limits.experts);
     s.topk = between(random, 1, std::min(limits.topk, s.experts));
-    s.row_block = random.below(2) == 0 ? 2 : 4;
+    s.row_block = one_of(random, {2, 2, 2, 4, 4, 6});
     s.sms = between(random, 2, s.ranks > 2 ? 2 : 3);
     s.k_steps = between(random, 1, 2);
     s.block_group = between(random, 1, 2);

@@ -12,7 +12,7 @@ namespace {
 
 TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
   std::set<std::string> seen;
-  std::set<int> ranks;
+  std::set<int> ranks, row_blocks;
   std::set<Combine> combines;
   std::set<Fault> faults;
   std::set<bool> fetches_first, all_hands, shares_gpu;
@@ -22,6 +22,7 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
     ASSERT_EQ(why_illegal(s), "") << to_string(s);
     seen.insert(to_string(s));
     ranks.insert(s.ranks);
+    row_blocks.insert(s.row_block);
     combines.insert(s.config.combine);
     faults.insert(s.fault);
     fetches_first.insert(s.config.dispatch_comm_sms == 0);
@@ -35,6 +36,7 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
   }
   EXPECT_GT(seen.size(), 1990u);
   EXPECT_EQ(ranks, (std::set<int>{1, 2, 3, 4}));
+  EXPECT_EQ(row_blocks, (std::set<int>{2, 4, 6}));
   EXPECT_EQ(combines.size(), 2u);
   EXPECT_EQ(faults.size(), 14u);
   EXPECT_EQ(fetches_first.size() + all_hands.size() + shares_gpu.size(), 6u);

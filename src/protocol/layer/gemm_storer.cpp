@@ -47,7 +47,8 @@ class StagedChunks {
   WaitPhase staged() { return t_.wait_phase(chunks_.staged + cursor_.slot, cursor_.parity); }
   std::uint64_t header() {
     const std::uint64_t header = t_.read(chunks_.tiles + cursor_.slot, c_.round.stamp);
-    if (header != kStop && lends_) {
+    const bool kept = c_.layer.has(Bug::lender_kept) && lender_ >= 0;
+    if (header != kStop && lends_ && !kept) {
       lender_ = static_cast<int>(t_.read(chunks_.lenders + cursor_.slot, c_.round.stamp));
     }
     return header;
@@ -84,7 +85,7 @@ class StagedChunks {
   bool lends_;
   RingCursor cursor_{all_};
   int in_tile_ = 0;  // chunks of the tile so far
-  int lender_ = 0;   // its last stage
+  int lender_ = -1;  // its last stage
 };
 
 }  // namespace
