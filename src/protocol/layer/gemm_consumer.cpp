@@ -93,6 +93,7 @@ Task consume_tiles(Thread& t, GemmCall c, int group, int warp) {
       }
       std::array<std::uint64_t, 8> rows{};
       std::uint64_t weights = 0;
+      // Which of what a group multiplies one of its warps reads, PTX does not say: here each reads all.
       const Span row = layer.smem_row(c.block, cursor.slot);
       t.wgmma_read({row.first + group * half, half}, c.round.stamp, rows.data());
       t.wgmma_read({layer.smem_weights(c.block, cursor.slot)}, c.round.stamp, &weights);
@@ -113,7 +114,7 @@ Task consume_tiles(Thread& t, GemmCall c, int group, int warp) {
                       kConsumerThreads);
     }
 
-    // flush: the tile's output in chunks, a row each. The warps take turns with the rows, of which each has a part.
+    // flush: the tile's output in chunks, a row each. The warps, of which each writes a part, take turns.
     for (int i = 0; i < half; ++i) {
       if (!layer.has(Bug::chunk_drain_unwatched)) {
         co_await t.wait_phase(chunks.drained + chunk.slot, chunk.parity ^ 1);
