@@ -49,10 +49,7 @@ __device__ inline void store_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem
     }
     chunks.end_tile();
     if constexpr (kIsSignalling<Signal>) {
-      // Completion of the writes, not of the reads: what follows publishes the tile. The proxy
-      // fence orders the bulk stores before the generic release inside the signal.
-      ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
-      ptx::fence_proxy_async(ptx::space_global);
+      chunks.await_writes();
       if (tile.halves() == 1 || second_to_store(smem.control(), whole_tiles++)) {
         signal.done(tile.row_block, tile.n_tile());
         probe.record(ProbePoint::kStored, tile.row_block, tile.n_tile());

@@ -36,6 +36,13 @@ class StagedChunks {
     cursor_.advance();
   }
 
+  // Before a tile is published. Until its writes are complete, not merely read from shared memory; the proxy fence
+  // orders the bulk stores before the generic release inside a signal.
+  __device__ void await_writes() const {
+    ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
+    ptx::fence_proxy_async(ptx::space_global);
+  }
+
   // Behind a tile's last chunk: all that is left goes back, and the stage that lent room.
   __device__ void end_tile() {
     ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());

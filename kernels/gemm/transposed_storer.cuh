@@ -41,10 +41,7 @@ __device__ inline void store_transposed_tiles(const GroupedGemmArgs& args, GemmS
     }
     chunks.end_tile();
     if constexpr (kIsSignalling<Signal>) {
-      // Completion of the writes, not of the reads: what follows publishes the tile. The proxy
-      // fence orders the bulk stores before the generic release inside the signal.
-      ptx::cp_async_bulk_wait_group(ptx::n32_t<0>());
-      ptx::fence_proxy_async(ptx::space_global);
+      chunks.await_writes();
       if (second_to_store(smem.control(), tiles)) {
         // Before the signals: a wait for the first row block may end while the second is being signalled, and
         // must not seem to end before what it waited for.
