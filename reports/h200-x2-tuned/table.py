@@ -1,12 +1,14 @@
 """The tables of README.md, from a table of tuned configs and the logs that its entries name.
 
-    git worktree add before a197548
-    python3 table.py ../../sweeps/tuned/h200.json before/sweeps/tuned/h200.json
+    git worktree add before 8fe82bd
+    python3 table.py ../../sweeps/tuned/h200.json before/sweeps/tuned/h200.json simulated
 
 Walls are as measured, no drift divided out: the base config's is the median of its measurements, a winner's that of its
 samples in the turns at the end, any other config's that of all its samples in the search. The second argument is the
-earlier table, in its own tree.
+earlier table, in its own tree; the third a folder of sweeps on the simulator, one for each log and named as it is
+(simulated/seed-tp2-t512/trials.jsonl), of tune.json's whole space: strategy grid, no budget, profile h200-nvlink.
 """
+import bisect
 import gzip
 import itertools
 import json
@@ -19,11 +21,16 @@ ORDER = {"by_token": "by token", "interleave_sources": "interleaved", "rotate_fr
 COUNTER = {"none": "none", "kernel_2": "kernel 2", "both": "both"}
 
 
+def identity(config):
+    return json.dumps(config, sort_keys=True)
+
+
 class Entry:
     def __init__(self, entry, root):
         path = root / entry["log"]
         with gzip.open(path, "rt") if path.suffix == ".gz" else open(path, encoding="utf-8") as log:
             self.trials = [json.loads(line) for line in list(log)[1:]]
+        self.log = path.name.split(".")[0]
         self.key = (entry["shape"], entry["routing"])
         self.name = entry["problem"].split(" (")[0]
         self.routing = entry["routing"]
@@ -39,7 +46,7 @@ class Entry:
         walls = {}
         for trial in self.trials:
             if trial["kind"] == "search" and tile in (None, trial["config"]["tile"]):
-                walls.setdefault(json.dumps(trial["config"], sort_keys=True), []).extend(trial["wall_us"])
+                walls.setdefault(identity(trial["config"]), []).extend(trial["wall_us"])
         return {config: statistics.median(of) for config, of in walls.items()}
 
     def rows(self):
@@ -80,6 +87,25 @@ def pairs(entry, tile, other):
     return f"{100 * (statistics.median(ratios) - 1):+.1f}% ({len(ratios)})" if ratios else "-"
 
 
+def ranks(values):
+    """From 1; equal values share the mean of their ranks."""
+    ordered = sorted(values)
+    return [(bisect.bisect_left(ordered, value) + bisect.bisect_right(ordered, value) + 1) / 2 for value in values]
+
+
+def simulation(entry, folder):
+    """How the simulator's order of the searched configs fits the measured one, and its median error for each tile."""
+    with open(folder / entry.log / "trials.jsonl", encoding="utf-8") as log:
+        walls = {identity(trial["config"]): trial["median_us"] for trial in map(json.loads, list(log)[1:])}
+    measured = entry.searched()
+    correlation = statistics.correlation(ranks([walls[config] for config in measured]), ranks(list(measured.values())))
+    errors = []
+    for tile in TILES:
+        of = [walls[config] / wall - 1 for config, wall in entry.searched(tile).items()]
+        errors.append(f"{100 * statistics.median(of):+.0f}")
+    return f"{correlation:.2f}", ", ".join(errors) + "%"
+
+
 def order(entry):
     seed = entry.name == "seed-tp2"
     return (not seed, entry.routing if seed else "", entry.numbers["T"] if seed else 0)
@@ -107,20 +133,22 @@ def main():
             f"{sum(trial['seconds'] for trial in entry.trials):.1f} s")
 
     print()
-    header("shape, T", "routing", "earlier: base, us", "winner, us", "base / winner", *KNOBS, "now: winner, us",
-           "base / winner", "the earlier winner's config in the new search")
+    header("shape, T", "routing", "earlier: base, us", "winner, us", "base / winner", "tile", "now: base, us",
+           "winner, us", "base / winner", "tile", "the earlier winner's config in the new search, us")
     for entry in new:
         old = before[entry.key]
-        again = entry.searched().get(json.dumps(old.config, sort_keys=True))
-        row(*entry.title(), *old.walls(), *knobs(old.config), *entry.walls()[1:],
-            f"{again:.0f} us" if again else "not measured")
+        again = entry.searched().get(identity(old.config))
+        row(*entry.title(), *old.walls(), old.config["tile"], *entry.walls(), entry.config["tile"],
+            f"{again:.0f}" if again else "not measured")
 
     print()
     header("shape, T", "routing", "rows per expert", "best in the search, us, of configs: 128x256", "160x256",
-           "288x128", "same knobs: 128x256 to 160x256", "128x256 to 288x128", "160x256 to 288x128")
+           "288x128", "same knobs: 128x256 to 160x256", "128x256 to 288x128", "160x256 to 288x128",
+           "simulator: rank correlation", "error, by tile")
     for entry in new:
         row(*entry.title(), entry.rows(), *(best(entry, tile) for tile in TILES),
-            *(pairs(entry, tile, other) for tile, other in itertools.combinations(TILES, 2)))
+            *(pairs(entry, tile, other) for tile, other in itertools.combinations(TILES, 2)),
+            *simulation(entry, pathlib.Path(sys.argv[3])))
 
 
 main()
