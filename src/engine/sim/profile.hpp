@@ -43,7 +43,7 @@ struct Profile {
   double gemm_m128n256 = 0;  // [TFLOP/s]
   double gemm_m128n128 = 0;  // [TFLOP/s]
   // The power limit lowers the clock with the number of SMs that compute: n of N run a tile's products
-  // (n/N)^power_exponent times as long as all N do.
+  // (n/N)^power_exponent times as long as all N do; not where kernels overlap.
   double power_exponent = 0;
   double gemm_gather = 0;          // of these rates, that are left where rows are gathered
   double tile_fill = 0;            // [us] pipeline fill, before the first product
