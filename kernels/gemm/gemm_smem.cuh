@@ -76,8 +76,8 @@ struct NextTile {
 
 template <GemmVariant V>
 struct GemmControl : VariantControl<V> {
-  // The ring. `full` completes when a stage's bytes have landed, `empty` when all consumer warps
-  // have read it.
+  // The ring. `full` completes when a stage's bytes have landed, `empty` when all consumer warps have read it
+  // and, where it lent room to output, that has been copied out.
   std::uint64_t full[V.stages];
   std::uint64_t empty[V.stages];
   // Staged output. `staged` completes when a chunk is written to shared memory, `drained` when the
