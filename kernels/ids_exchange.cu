@@ -37,11 +37,21 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     if (threadIdx.x == 0 && !layer.faults.loses(Wait::ids)) {
       // Releases the block's stores, joined by the barrier above, to the peer's acquire of the flag.
-      raise_flag(to.flags->ids[layer.rank][0], iteration);
+      raise_flag(to.flags->ids[layer.rank], iteration);
     }
   }
   if (part.wait && threadIdx.x == 0)
-    wait_for_flag(layer.guard, Wait::ids, peer, layer.mine().flags->ids[peer][0], iteration);
+    wait_for_flag(layer.guard, Wait::ids, peer, layer.mine().flags->ids[peer], iteration);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    unstamp_ids_kernel(const __grid_constant__ LayerArgs layer) {
+  const Shared& mine = layer.mine();
+  const int hits = layer.tokens * layer.topk;
+  const int stride = static_cast<int>(gridDim.x) * kThreads;
+  for (int i = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x); i < hits;
+       i += stride)
+    mine.ids[i] = static_cast<std::int32_t>(id_of(mine.stamped_ids[i]));
 }
 
 }  // namespace
@@ -50,6 +60,12 @@ void launch_ids_exchange(const LayerArgs& layer, Part part, cudaStream_t stream)
   const auto kernel =
       layer.is_recorded() ? ids_exchange_kernel<Recording> : ids_exchange_kernel<Silent>;
   kernel<<<layer.ranks, kThreads, 0, stream>>>(layer, part);
+  FUSESCOPE_CUDA(cudaGetLastError());
+}
+
+void launch_unstamp_ids(const LayerArgs& layer, cudaStream_t stream) {
+  constexpr int kBlocks = 32;
+  unstamp_ids_kernel<<<kBlocks, kThreads, 0, stream>>>(layer);
   FUSESCOPE_CUDA(cudaGetLastError());
 }
 

@@ -11,4 +11,7 @@ namespace fusescope::kernels {
 
 void launch_ids_exchange(const LayerArgs& layer, Part part, cudaStream_t stream);
 
+// Everybody's ids as this exchange leaves them, from those that a prologue left (Shared::stamped_ids).
+void launch_unstamp_ids(const LayerArgs& layer, cudaStream_t stream);
+
 }  // namespace fusescope::kernels

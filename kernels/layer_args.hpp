@@ -8,8 +8,8 @@
 // that is, after its final reduce has seen every rank's watermark n. All flags hold n, or a multiple
 // of it, and only grow, so a flag left over from n never passes for one of n + 1.
 //
-//   ids, weights [R*T, K]   row d is written by d's source rank s. Readers: this rank's schedule
-//                           build, and this rank's job of token d. s writes again in n + 1, after it
+//   ids, stamped_ids,       row d is written by d's source rank s. Readers: this rank's schedule
+//   weights [R*T, K]        build, and this rank's job of token d. s writes again in n + 1, after it
 //                           has seen this rank's watermark n, which is raised when this rank has
 //                           pushed all jobs of s's tokens: both readers are done with s's rows.
 //   shared_tokens [T, H]    written by copy-in, read by every rank's kernel 1. Between the reads of n
@@ -21,7 +21,7 @@
 //   staging [R, T, H]       plane p is written by rank p's kernel 2, read by this rank's final reduce.
 //                           Rank p's kernel 2 of n + 1 comes after the entry barrier of n + 1, at
 //                           which this rank arrives after its final reduce of n; with the prologue,
-//                           after this rank's ids of n + 1, which it sends after that final reduce.
+//                           after this rank's copy-in of n + 1, which comes after that final reduce.
 //   everything else         is touched by this rank alone, in stream order.
 //
 // Row data is bf16, carried here as 16-bit words: host code needs no CUDA header for it.
@@ -36,23 +36,39 @@ namespace fusescope::kernels {
 using Bf16 = std::uint16_t;
 
 inline constexpr int kMaxWatermarkChunks = 64;
-inline constexpr int kIdsParts = 8;  // of what a rank sends to another in the ids exchange
 
 // Flags of one rank, each written by one rank only: `[r]` by rank r.
 struct Flags {
-  std::uint64_t ids[kMaxRanks][kIdsParts];  // the ids exchange of its own kernel: in one part
+  std::uint64_t ids[kMaxRanks];
   std::uint64_t barrier[kMaxRanks];
   std::uint64_t start[kMaxRanks];
   std::uint64_t watermark[kMaxRanks][kMaxWatermarkChunks];
 };
 
+// What the prologue sends: an id with the iteration that it belongs to, in one word. Whoever sees the iteration
+// has the id, so that no flag has to follow.
+inline constexpr int kStampedIdBits = 16;
+inline constexpr std::uint32_t kMostStampedId =
+    (1U << kStampedIdBits) - 1;  // for all above it, too
+constexpr std::uint64_t stamp_id(std::int32_t id, std::uint64_t iteration) {
+  const auto value = static_cast<std::uint32_t>(id);
+  return iteration << kStampedIdBits | (value < kMostStampedId ? value : kMostStampedId);
+}
+constexpr std::uint64_t iteration_of(std::uint64_t stamped) {
+  return stamped >> kStampedIdBits;
+}
+constexpr std::uint32_t id_of(std::uint64_t stamped) {
+  return static_cast<std::uint32_t>(stamped) & kMostStampedId;
+}
+
 // A rank's memory as its peers see it.
 struct Shared {
-  std::int32_t* ids = nullptr;     // [R*T, K]
-  float* weights = nullptr;        // [R*T, K]
-  const Bf16* tokens = nullptr;    // [T, H], this rank's tokens
-  const Bf16* partials = nullptr;  // [R*T, H], serial layer: combined rows that peers collect
-  Bf16* staging = nullptr;         // [R, T, H]
+  std::int32_t* ids = nullptr;           // [R*T, K], not by the prologue
+  std::uint64_t* stamped_ids = nullptr;  // [R*T, K], by the prologue
+  float* weights = nullptr;              // [R*T, K]
+  const Bf16* tokens = nullptr;          // [T, H], this rank's tokens
+  const Bf16* partials = nullptr;        // [R*T, H], serial layer: combined rows that peers collect
+  Bf16* staging = nullptr;               // [R, T, H]
   Flags* flags = nullptr;
 };
 

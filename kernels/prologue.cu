@@ -14,7 +14,7 @@
 namespace fusescope::kernels {
 namespace {
 
-static_assert(kScheduleBlocks == kIdsParts, "each block of the cluster sends one part of the ids");
+static_assert(kMostExperts <= kMostStampedId);
 
 constexpr int kMostClusters = 16;  // on 132 SMs: fewer would be late with the copy-in
 constexpr int kScanBytes = 4096;   // of shared memory; the scans' own
@@ -25,53 +25,38 @@ __device__ std::uint64_t copied_target(std::uint64_t iteration) {
 
 // --- ids exchange --------------------------------------------------------------------------------
 
-// This block's part of this rank's ids and weights, to all ranks. T*K words, 16 bytes at a time where
-// both ends allow it: they do unless T*K is odd.
+// Part of this rank's ids, to all ranks.
 __device__ void send_ids(const LayerArgs& layer, std::uint64_t iteration) {
-  const int words = layer.tokens_per_rank * layer.topk;
-  const std::int64_t first = static_cast<std::int64_t>(layer.rank) * words;
-  const auto* ids = reinterpret_cast<const std::uint32_t*>(layer.own_ids);
-  const auto* weights = reinterpret_cast<const std::uint32_t*>(layer.own_weights);
-  const int part = static_cast<int>(blockIdx.x);
-  const int thread = static_cast<int>(threadIdx.x);
-  const int quads = words % 4 == 0 ? words / 4 : 0;
-  constexpr int kStride = kIdsParts * kPrologueThreads;
-  for (int i = part * kPrologueThreads + thread; i < quads; i += kStride) {
-    const uint4 id = reinterpret_cast<const uint4*>(ids)[i];
-    const uint4 weight = reinterpret_cast<const uint4*>(weights)[i];
+  if (layer.faults.loses(Wait::ids))
+    return;
+  const int hits = layer.tokens_per_rank * layer.topk;
+  const std::int64_t first = static_cast<std::int64_t>(layer.rank) * hits;
+  constexpr int kStride = kScheduleBlocks * kPrologueThreads;
+  for (int i = static_cast<int>(blockIdx.x) * kPrologueThreads + static_cast<int>(threadIdx.x);
+       i < hits; i += kStride) {
+    const std::uint64_t word = stamp_id(layer.own_ids[i], iteration);
     for (int r = 0; r < layer.ranks; ++r) {
-      reinterpret_cast<uint4*>(layer.shared[r].ids + first)[i] = id;
-      reinterpret_cast<uint4*>(layer.shared[r].weights + first)[i] = weight;
+      SystemAtomic<std::uint64_t>(layer.shared[r].stamped_ids[first + i])
+          .store(word, cuda::memory_order_relaxed);
     }
   }
-  for (int i = quads * 4 + part * kPrologueThreads + thread; i < words; i += kStride) {
-    for (int r = 0; r < layer.ranks; ++r) {
-      reinterpret_cast<std::uint32_t*>(layer.shared[r].ids + first)[i] = ids[i];
-      reinterpret_cast<std::uint32_t*>(layer.shared[r].weights + first)[i] = weights[i];
-    }
-  }
-  __syncthreads();
-  if (thread < layer.ranks && !layer.faults.loses(Wait::ids)) {
-    // Releases the block's stores, joined by the barrier above, and what this rank read in the last
-    // iteration (its planes), to the peer's acquire of the flag.
-    raise_flag(layer.shared[thread].flags->ids[layer.rank][part], iteration);
-  }
-}
-
-__device__ void wait_for_ids(const LayerArgs& layer, std::uint64_t iteration) {
-  const int rank = static_cast<int>(threadIdx.x) / kIdsParts;
-  const int part = static_cast<int>(threadIdx.x) % kIdsParts;
-  // Acquires at system scope what that rank released: orders its stores of the ids before this block's
-  // loads, and what it read in the last iteration before what this rank does in this one.
-  if (rank < layer.ranks)
-    wait_for_flag(layer.guard, Wait::ids, rank, layer.mine().flags->ids[rank][part], iteration);
-  __syncthreads();
 }
 
 // --- copy-in: blocks behind the cluster ----------------------------------------------------------
 
-// Whether this is the last block to have copied its rows; all threads learn it. Orders the rows of all
-// blocks, each joined by a barrier, before what the last block's threads do next.
+// Part of this rank's weights, to all ranks. The jobs that read them come behind the peers' waits for tokens.
+__device__ void send_weights(const LayerArgs& layer, unsigned thread, unsigned threads) {
+  const unsigned hits = static_cast<unsigned>(layer.tokens_per_rank) * layer.topk;
+  const std::int64_t first = static_cast<std::int64_t>(layer.rank) * hits;
+  for (unsigned i = thread; i < hits; i += threads) {
+    const float weight = layer.own_weights[i];
+    for (int r = 0; r < layer.ranks; ++r)
+      layer.shared[r].weights[first + i] = weight;
+  }
+}
+
+// Whether this is the last block to have copied its rows; all threads learn it. Orders the rows and weights of
+// all blocks, each joined by a barrier, before what the last block's threads do next.
 __device__ bool is_last(Counters& counters, unsigned blocks) {
   __syncthreads();
   bool last = false;
@@ -96,28 +81,21 @@ __device__ void copy_in(const LayerArgs& layer) {
   // Below 2^31, since the units of all rows together are (engine/cuda/plan).
   const unsigned units = static_cast<unsigned>(layer.tokens_per_rank) * (layer.hidden / 8);
   const unsigned stride = blocks * kPrologueThreads;
+  const unsigned first = (blockIdx.x - kScheduleBlocks) * kPrologueThreads + threadIdx.x;
+  send_weights(layer, first, stride);
   const auto* from = reinterpret_cast<const uint4*>(layer.input);
   auto* to = reinterpret_cast<uint4*>(layer.copy_in_to);
-  constexpr int kInFlight = 5;  // what a rank of seed-tp2 has, in one go
-  for (unsigned at = (blockIdx.x - kScheduleBlocks) * kPrologueThreads + threadIdx.x; at < units;
-       at += kInFlight * stride) {
-    uint4 values[kInFlight];
-#pragma unroll
-    for (int n = 0; n < kInFlight; ++n) {
-      if (at + n * stride < units)
-        values[n] = from[at + n * stride];
-    }
-#pragma unroll
-    for (int n = 0; n < kInFlight; ++n) {
-      if (at + n * stride < units)
-        to[at + n * stride] = values[n];
-    }
-  }
+  // One load of a thread at a time: with five the ids, which all of this must not hold up, wait 2 us longer in the
+  // memory's queues.
+#pragma unroll 1
+  for (unsigned at = first; at < units; at += stride)
+    to[at] = from[at];
   if (is_last(*layer.counters, blocks)) {
     if (thread == 0)
       layer.counters->copied = 0;
     if (thread < layer.ranks && !layer.faults.loses(Wait::barrier)) {
-      // Releases all blocks' rows to the peers' acquire of the flag.
+      // Releases all blocks' rows and weights, and what this rank read in the last iteration (its planes), to the
+      // peers' acquire of the flag.
       raise_flag(layer.shared[thread].flags->barrier[layer.rank], copied_target(iteration));
     }
   }
@@ -140,8 +118,9 @@ __device__ void build_schedule(const PrologueArgs& args, unsigned char* smem,
                  kScheduleBlocks * kPrologueThreads);
   // Without ids, after a wait was given up, the build runs on what is there, so that no block is left
   // waiting for another and every index that follows is in bounds.
-  wait_for_ids(layer, iteration);
+  build.take_ids(iteration);
   if constexpr (Records::kOn) {
+    __syncthreads();
     if (thread == 0) {
       stamp_end(layer.records, Phase::ids_exchange);
       stamp_begin(layer.records, Phase::schedule_build);
@@ -155,7 +134,7 @@ __device__ void build_schedule(const PrologueArgs& args, unsigned char* smem,
   }
 }
 
-// By the first block: all ranks' tokens are there.
+// By the first block: all ranks' tokens and weights are there.
 template <class Records>
 __device__ void meet(const LayerArgs& layer, std::uint64_t iteration) {
   const int r = static_cast<int>(threadIdx.x);

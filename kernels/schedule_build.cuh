@@ -4,19 +4,19 @@
 //
 // Each warp takes consecutive tokens in slot order, so that the hits of an expert are ordered by warp, and
 // within a warp by lane and step. Then
+//   take_ids       each hit's expert, as soon as it is there
 //   rank_hits      a hit's rank among those of its expert in this warp; each warp's hits per expert
 //   share_counts   sums over the block's warps, into the shared memory of every block of the cluster
 //   -- barrier of the cluster --
 //   place_experts  sums over the blocks, padded; the first row of every expert: expert_rows, slack
 //   place_hits     slots; marks the rows that are a token's smallest, or its largest
-//   name_tokens    token_of_slot
-//   -- barrier of the cluster --
+//   -- barrier of the cluster, and meanwhile all stores that it need not wait for --
 //   place_tokens   how many marks lie before a token's own is its place in pull order, and in job order
-// Every block counts experts and marks for itself: that is faster than a third barrier.
+// Every block counts experts and marks for itself: that is faster than a third barrier. (Marks in every block's shared
+// memory, by atomics from all blocks, are not: each of them takes a nanosecond of the SM that it goes to.)
 //
-// Each id is read once. After a wait for ids was given up they may be anything, and may change: an id that
-// is no expert's counts as the last expert's, and the tables of any ids at all place each hit in a row of
-// its own.
+// Each id is read once. After a wait for ids was given up they may be anything: an id that is no expert's counts
+// as the last expert's, and the tables of any ids at all place each hit in a row of its own.
 
 #include <cooperative_groups.h>
 
@@ -25,6 +25,7 @@
 
 #include <cstdint>
 
+#include "kernels/bounded_wait.cuh"
 #include "kernels/layer_args.hpp"
 #include "kernels/prologue.hpp"
 #include "layer/config.hpp"
@@ -91,8 +92,31 @@ class ScheduleBuild {
     cluster().barrier_arrive();
   }
 
-  // After prepare(), by threads that have all seen the ids.
-  __device__ void run() {
+  // Stashes the expert of each of the warp's hits, as soon as its id is there.
+  __device__ void take_ids(std::uint64_t iteration) const {
+    constexpr int kAhead = 4;  // loads under way
+    const auto last = static_cast<std::uint32_t>(layer_.experts - 1);
+    for (int base = lane_; base < hits_; base += 32 * kAhead) {
+      std::uint64_t words[kAhead];
+#pragma unroll
+      for (int n = 0; n < kAhead; ++n) {
+        if (base + n * 32 < hits_)
+          words[n] = stamped_id(hit(base + n * 32));
+      }
+#pragma unroll
+      for (int n = 0; n < kAhead; ++n) {
+        const int i = base + n * 32;
+        if (i < hits_) {
+          if (iteration_of(words[n]) < iteration)
+            words[n] = wait_for_id(hit(i), iteration);
+          stash_[i] = static_cast<int>(min(id_of(words[n]), last));
+        }
+      }
+    }
+  }
+
+  // After prepare() and take_ids().
+  __device__ void run() const {
     rank_hits();
     __syncthreads();
     // No block may write to another's shared memory before that one has begun. Orders the clearing of
@@ -103,12 +127,12 @@ class ScheduleBuild {
     cluster().sync();
     place_experts();
     __syncthreads();
-    fill_row_blocks();
     place_hits();
-    // Orders all blocks' marks, in this GPU's memory, before place_tokens' loads of them. What no other
-    // block reads is stored while they come.
+    // Orders all blocks' marks, in this GPU's memory, before place_tokens' loads of them.
     cluster().barrier_arrive();
-    name_tokens();
+    store_experts();
+    store_row_blocks();
+    store_hits();
     cluster().barrier_wait();
     count_marks();
     __syncthreads();
@@ -133,11 +157,15 @@ class ScheduleBuild {
   __device__ std::uint32_t* counts(std::uint32_t at) const {
     return reinterpret_cast<std::uint32_t*>(smem_ + at);
   }
-  __device__ int* ints(std::uint32_t at) const { return reinterpret_cast<int*>(smem_ + at); }
+  __device__ int* ints(std::uint32_t at) const {
+    return reinterpret_cast<int*>(smem_ + at);
+  }
   __device__ Marks* marks_before() const {
     return reinterpret_cast<Marks*>(smem_ + at_.marks_before);
   }
-  __device__ int cluster_thread() const { return block_ * kPrologueThreads + thread_; }
+  __device__ int cluster_thread() const {
+    return block_ * kPrologueThreads + thread_;
+  }
 
   // The tokens in the order in which they lie within an expert.
   __device__ int token_at(int place) const {
@@ -157,23 +185,27 @@ class ScheduleBuild {
     return token_at(first_place_ + token) * layer_.topk + i - token * layer_.topk;
   }
 
-  // Stashes each hit's expert, and its rank among the warp's hits of that expert.
-  __device__ void rank_hits() {
-    constexpr int kAhead = 4;  // loads under way: one takes as long as ranking several
-    const auto last = static_cast<std::uint32_t>(layer_.experts - 1);
-    const std::int32_t* ids = layer_.mine().ids;
-    for (int base = 0; base < hits_; base += 32 * kAhead) {
-      std::uint32_t experts[kAhead];
-#pragma unroll
-      for (int n = 0; n < kAhead; ++n) {
-        const int i = base + n * 32 + lane_;
-        experts[n] = i < hits_ ? min(static_cast<std::uint32_t>(ids[hit(i)]), last) : kAll;
-      }
-#pragma unroll
-      for (int n = 0; n < kAhead; ++n) {
-        if (base + n * 32 < hits_)
-          rank_step(base + n * 32 + lane_, experts[n]);
-      }
+  // Relaxed: the word that tells that an id is there is the id's own.
+  __device__ std::uint64_t stamped_id(int hit) const {
+    return SystemAtomic<std::uint64_t>(layer_.mine().stamped_ids[hit])
+        .load(cuda::memory_order_relaxed);
+  }
+
+  __device__ std::uint64_t wait_for_id(int hit, std::uint64_t iteration) const {
+    std::uint64_t word = 0;
+    wait_until_at_least(layer_.guard, Wait::ids, layer_.source_rank(hit / layer_.topk), iteration,
+                        [&] {
+                          word = stamped_id(hit);
+                          return iteration_of(word);
+                        });
+    return word;
+  }
+
+  // Adds to each hit's expert its rank among the warp's hits of that expert.
+  __device__ void rank_hits() const {
+    for (int base = 0; base < hits_; base += 32) {
+      const int i = base + lane_;
+      rank_step(i, i < hits_ ? static_cast<std::uint32_t>(stash_[i]) : kAll);
     }
   }
 
@@ -189,7 +221,7 @@ class ScheduleBuild {
     return same;
   }
 
-  __device__ void rank_step(int i, std::uint32_t expert) {
+  __device__ void rank_step(int i, std::uint32_t expert) const {
     const unsigned same = lanes_with(expert);
     const int before_in_step = __popc(same & ((1U << lane_) - 1));
     const bool valid = i < hits_;
@@ -267,17 +299,19 @@ class ScheduleBuild {
     ints(at_.expert_rows)[e] = first;
     ints(at_.filled)[e] = total;
     ints(at_.next_row)[e] = first + before;
-    if (block_ == 0)
-      layer_.expert_rows[e] = first;
-    if (e == layer_.experts - 1) {
+    if (e == layer_.experts - 1)
       ints(at_.expert_rows)[e + 1] = first + rows;
-      if (block_ == 0)
-        layer_.expert_rows[e + 1] = first + rows;
-    }
+  }
+
+  __device__ void store_experts() const {
+    if (block_ != 0)
+      return;
+    for (int e = thread_; e <= layer_.experts; e += kPrologueThreads)
+      layer_.expert_rows[e] = ints(at_.expert_rows)[e];
   }
 
   // Slack, and the arrival counters that it seeds.
-  __device__ void fill_row_blocks() const {
+  __device__ void store_row_blocks() const {
     const int* expert_rows = ints(at_.expert_rows);
     for (int b = cluster_thread(); b < layer_.row_blocks_capacity; b += kClusterThreads) {
       const int row = b * kRowBlock;
@@ -302,10 +336,8 @@ class ScheduleBuild {
     for (int i = lane_; i < hits_; i += 32) {
       const auto stashed = static_cast<std::uint32_t>(stash_[i]);
       const std::uint32_t expert = stashed & ((1U << kExpertBits) - 1);
-      const int slot =
+      stash_[i] =
           ints(at_.next_row)[expert] + static_cast<int>(of_warp[expert] + (stashed >> kExpertBits));
-      stash_[i] = slot;
-      layer_.slots[hit(i)] = slot;
     }
     __syncwarp();
     for (int i = lane_; i < tokens_; i += 32) {
@@ -315,10 +347,12 @@ class ScheduleBuild {
     }
   }
 
-  // The token of each slot; of padding, this rank's first.
-  __device__ void name_tokens() const {
-    for (int i = lane_; i < hits_; i += 32)
+  // Slots, and the token of each; of padding, this rank's first.
+  __device__ void store_hits() const {
+    for (int i = lane_; i < hits_; i += 32) {
+      layer_.slots[hit(i)] = stash_[i];
       layer_.token_of_slot[stash_[i]] = token_at(first_place_ + i / layer_.topk);
+    }
     const int* expert_rows = ints(at_.expert_rows);
     for (int i = cluster_thread(); i < layer_.experts * kRowBlock; i += kClusterThreads) {
       const int e = i / kRowBlock;

@@ -87,6 +87,9 @@ void Iteration::enqueue() const {
 
 void Iteration::enqueue_preparation() const {
   if (config_.form == LayerForm::fused && config_.study != Study::full) {
+    if (config_.schedule == ScheduleSite::fused) {
+      each([&](int rank) { kernels::launch_unstamp_ids(plan(rank).layer, lane_.main.get()); });
+    }
     build_schedule();
   }
 }

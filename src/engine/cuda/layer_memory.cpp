@@ -60,6 +60,7 @@ void allocate_arrays(RankMemory& m, const Shape& s, const TableSizes& sizes) {
   place(m, m.own_ids, own * s.topk);
   place(m, m.own_weights, own * s.topk);
   place(m, shared.flags, 1);
+  place(m, shared.stamped_ids, s.hits());  // of growing iterations, as flags
   place(m, a.counters, 1);
   char* workspace = nullptr;
   place(m, workspace,
@@ -241,7 +242,10 @@ void LayerMemory::reset_protocol() {
   }
   for (const RankMemory& m : ranks_) {
     const kernels::OnDevice on(m.device);
-    FUSESCOPE_CUDA(cudaMemset(m.args.shared[m.args.rank].flags, 0, sizeof(kernels::Flags)));
+    const kernels::Shared& shared = m.args.shared[m.args.rank];
+    FUSESCOPE_CUDA(cudaMemset(shared.flags, 0, sizeof(kernels::Flags)));
+    FUSESCOPE_CUDA(cudaMemset(shared.stamped_ids, 0,
+                              static_cast<std::size_t>(sizes_.hits()) * sizeof(std::uint64_t)));
     FUSESCOPE_CUDA(cudaMemset(m.args.counters, 0, sizeof(kernels::Counters)));
     FUSESCOPE_CUDA(cudaDeviceSynchronize());
     m.words->diagnosis = {};
