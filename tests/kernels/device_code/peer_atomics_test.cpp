@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, PeerAtomics,
                                            Checked{"gemm_combine_push_mma", 4},
                                            Checked{"gemm_reduce_scatter_mma", 4},
                                            Checked{"block_per_job", 3}, Checked{"prologue", 2},
-                                           Checked{"ids_exchange", 2}, Checked{"device_barrier", 4},
+                                           Checked{"ids_exchange", 3}, Checked{"device_barrier", 4},
                                            Checked{"final_reduce", 2}, Checked{"reduce_planes", 2}),
                          [](const auto& tested) { return std::string(tested.param.file); });
 

@@ -13,7 +13,7 @@ __global__ void adds_to_peer_flag(const __grid_constant__ GemmCombinePushArgs ar
 }
 
 __global__ void adds_to_first_peer(const __grid_constant__ LayerArgs layer) {
-  GpuAtomic<std::uint64_t>(layer.shared[0].flags->ids[layer.rank][0])
+  GpuAtomic<std::uint64_t>(layer.shared[0].flags->ids[layer.rank])
       .fetch_max(1, cuda::memory_order_relaxed);
 }
 
