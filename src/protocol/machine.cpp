@@ -87,6 +87,7 @@ WordId Machine::add_words(Name name, int count, int device, bool grows) {
     }
     word.device = static_cast<std::int16_t>(device);
     word.grows = grows;
+    word.carries = false;
     word.most = std::numeric_limits<std::uint64_t>::max();
     word.count = 1;
     word.newest = 0;
@@ -99,6 +100,14 @@ WordId Machine::add_words(Name name, int count, int device, bool grows) {
     entry.tick = 0;
     entry.scope = Scope::system;
     entry.releases = entry.plain = false;
+  }
+  return first;
+}
+
+WordId Machine::add_data_words(Name name, int count, int device) {
+  const WordId first = add_words(name, count, device, true);
+  for (WordId id = first; id < first + count; ++id) {
+    words_[id]->carries = true;
   }
   return first;
 }

@@ -88,6 +88,8 @@ class Machine final : private Candidates {
   // --- places ------------------------------------------------------------------------------------
   Memory& memory() { return memory_; }
   WordId add_words(Name name, int count, int device, bool grows = false);
+  // Words that grow, and hand over what they hold.
+  WordId add_data_words(Name name, int count, int device);
   MbarrierId add_mbarriers(int count);
   BarrierId add_barriers(int count);
   Word& word(WordId id) { return *words_[id]; }

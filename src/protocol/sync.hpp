@@ -40,6 +40,7 @@ struct Word {
   Name name;
   std::int16_t device = 0;  // whose memory it lies in
   bool grows = false;       // a flag: stores must raise it
+  bool carries = false;     // data: stores must come after the loads of what they overwrite
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   int count = 0;   // entries
   int newest = 0;  // place of the newest

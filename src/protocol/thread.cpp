@@ -252,6 +252,13 @@ void StoreWord::await_resume() const {
         fmt::format("{} is set to {} by {}, and is {} already: a flag only grows",
                     to_string(w.name), value, to_string(thread.label_), w.latest().value));
   }
+  if (const auto* other = machine.memory().accesses().unordered(w.accesses, thread.generic_);
+      w.carries && other != nullptr && !machine.aborted_) {
+    machine.report(
+        FindingKind::race,
+        fmt::format("{}: the access by {} is not ordered before the store by {}", to_string(w.name),
+                    to_string(machine.labels_[other->who]), to_string(thread.label_)));
+  }
   machine.memory().accesses().add(w.accesses, thread.own_, thread.generic_.at[thread.own_],
                                   thread.label_id_, &thread.generic_);
   w.newest = (w.newest + 1) % Word::kHistory;
@@ -305,6 +312,14 @@ void WaitWord::await_suspend(std::coroutine_handle<> who) const {
 }
 
 bool WaitWord::await_resume() const {
+  return see(false) >= expected;
+}
+
+std::uint64_t TakeWord::await_resume() const {
+  return see(true);
+}
+
+std::uint64_t WaitWord::see(bool any) const {
   Machine& machine = thread.machine_;
   const Word& w = machine.word(word);
   if (w.latest().value < expected) {
@@ -314,7 +329,7 @@ bool WaitWord::await_resume() const {
     if (machine.traces()) {
       machine.note(thread, fmt::format("wait {} >= {}: given up", to_string(w.name), expected));
     }
-    return false;
+    return w.latest().value;
   }
   thread.timed_out_ = false;
   // Any value that is large enough, and not older than what the thread knows, may be the one that it
@@ -328,6 +343,9 @@ bool WaitWord::await_resume() const {
     }
     seen = i;
   }
+  if (any && seen < w.count - 1) {
+    seen += machine.chooser_->choose_value(w.count - seen);
+  }
   const WordEntry& entry = w.entry(seen);
   machine.memory().accesses().add(machine.word(word).accesses, thread.own_,
                                   thread.generic_.at[thread.own_], thread.label_id_,
@@ -339,7 +357,7 @@ bool WaitWord::await_resume() const {
     machine.note(thread, fmt::format("wait ld.{}  {} >= {}: {}", form(order, scope),
                                      to_string(w.name), expected, entry.value));
   }
-  return true;
+  return entry.value;
 }
 
 // The first of a rank to give up leaves its diagnosis; each raises all abort words.

@@ -71,6 +71,12 @@ struct WaitWord {
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> who) const;
   bool await_resume() const;  // false: out of time, or some other wait of the layer was
+  // The value that ends the wait, or that is there when it is given up. `any`: by choice one of those that may be
+  // seen, not the oldest.
+  std::uint64_t see(bool any) const;
+};
+struct TakeWord : WaitWord {
+  std::uint64_t await_resume() const;
 };
 struct WaitPhase {
   Thread& thread;
@@ -150,6 +156,10 @@ class Thread {
   WaitWord wait_at_least(WordId word, std::uint64_t expected, Order order, Scope scope,
                          bool bounded = true) {
     return {*this, word, expected, order, scope, bounded};
+  }
+  // The same wait for a word that carries data: what it saw, which is less where it gave up.
+  TakeWord take_at_least(WordId word, std::uint64_t expected, Order order, Scope scope) {
+    return {wait_at_least(word, expected, order, scope)};
   }
 
   // --- bulk copies ---------------------------------------------------------------------------------

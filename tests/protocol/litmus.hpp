@@ -12,10 +12,10 @@ namespace fusescope::protocol::test {
 
 constexpr std::int32_t kStamp = 1;
 
-// What the threads share. `mailbox` lies on rank 1's GPU; so does `flag`. `near` lies on rank 0's.
+// What the threads share. `row`, `flag` and `data` lie on rank 1's GPU, `near` on rank 0's.
 struct Places {
   CellId source, row, other, smem;
-  WordId flag, near;
+  WordId flag, near, data;
   MbarrierId landed;  // and one behind it
   BarrierId barrier;
 };
@@ -44,6 +44,7 @@ class Litmus final : public Model {
     places_.smem = machine_.memory().add({"smem", 0}, 2);
     places_.flag = machine_.add_words({"flag", 1}, 1, 1);
     places_.near = machine_.add_words({"near", 0}, 1, 0);
+    places_.data = machine_.add_data_words({"data", 1}, 1, 1);
     places_.landed = machine_.add_mbarriers(2);
     places_.barrier = machine_.add_barriers(1);
     const WordId aborts = machine_.add_words({"abort"}, 2, 0);

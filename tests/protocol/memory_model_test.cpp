@@ -367,5 +367,71 @@ TEST(MemoryModel, RelaxedLoadsMayBeLate) {
   expect_ordered({{0, stores_twice}, {1, loads_behind}});
 }
 
+// A word that is itself what is handed over.
+Task sends_data(Thread& t, Places p) {
+  t.write(p.row, 7, kStamp);
+  co_await t.store(p.data, 1, Order::relaxed, Scope::system);
+}
+template <std::uint64_t too_many>
+Task takes_data(Thread& t, Places p) {
+  const std::uint64_t value = co_await t.take_at_least(p.data, 1, Order::relaxed, Scope::system);
+  if (value == too_many) {
+    t.read(p.other, kStamp);  // nobody writes it: says that this was reached
+  }
+}
+Task takes_data_and_reads_row(Thread& t, Places p) {
+  co_await t.take_at_least(p.data, 1, Order::relaxed, Scope::system);
+  t.read(p.row, kStamp);
+}
+
+TEST(MemoryModel, ADataWordHandsOnItselfAndNothingElse) {
+  expect_ordered({{0, sends_data}, {1, takes_data<0>}});
+  expect(FindingKind::stale, {{0, sends_data}, {1, takes_data<1>}});
+  expect(FindingKind::race, {{0, sends_data}, {1, takes_data_and_reads_row}});
+}
+
+// The next value, in an order with who takes this one, or in none.
+template <bool waits>
+Task sends_data_twice(Thread& t, Places p) {
+  co_await t.store(p.data, 1, Order::relaxed, Scope::system);
+  if (waits) {
+    co_await t.wait_at_least(p.near, 1, Order::acquire, Scope::system);
+  }
+  co_await t.store(p.data, 2, Order::relaxed, Scope::system);
+}
+template <Order order>
+Task takes_data_and_says_so(Thread& t, Places p) {
+  co_await t.take_at_least(p.data, 1, Order::relaxed, Scope::system);
+  co_await t.store(p.near, 1, order, Scope::system);
+}
+
+TEST(MemoryModel, ADataWordIsOverwrittenBehindItsLoads) {
+  expect_ordered({{0, sends_data_twice<true>}, {1, takes_data_and_says_so<Order::release>}});
+  expect(FindingKind::race,
+         {{0, sends_data_twice<true>}, {1, takes_data_and_says_so<Order::relaxed>}});
+  expect(FindingKind::race,
+         {{0, sends_data_twice<false>}, {1, takes_data_and_says_so<Order::release>}});
+}
+
+// Of those that are enough, any value may be the one that is taken, the newest and the oldest.
+Task sends_data_then_flag(Thread& t, Places p) {
+  co_await t.store(p.data, 1, Order::relaxed, Scope::system);
+  co_await t.store(p.data, 2, Order::relaxed, Scope::system);
+  co_await t.store(p.flag, 1, Order::relaxed, Scope::system);
+}
+template <std::uint64_t unwanted>
+Task takes_data_late(Thread& t, Places p) {
+  co_await t.wait_at_least(p.flag, 1, Order::relaxed, Scope::system);
+  const std::uint64_t value = co_await t.take_at_least(p.data, 1, Order::relaxed, Scope::system);
+  if (value == unwanted) {
+    t.read(p.other, kStamp);  // nobody writes it: says that this was reached
+  }
+}
+
+TEST(MemoryModel, ADataWordMayBeTakenTooLate) {
+  expect(FindingKind::stale, {{0, sends_data_then_flag}, {1, takes_data_late<1>}});
+  expect(FindingKind::stale, {{0, sends_data_then_flag}, {1, takes_data_late<2>}});
+}
+
 }  // namespace
 }  // namespace fusescope::protocol::test

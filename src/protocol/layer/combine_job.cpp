@@ -114,7 +114,7 @@ Task fetch(Thread& t, JobGroup j, int token, RingCursor& ring) {
     if (!layer.has(Bug::piece_refilled_early)) {
       co_await t.wait_phase(p.empty + ring.slot, ring.parity ^ 1);
     }
-    t.read(mine.weights + layer.source_rank(token), j.round.stamp);
+    t.read(mine.weights + token, j.round.stamp);
     write_token(t, j, piece_weights(j, ring.slot), token);  // whose weights they are
     const bool token_first = !layer.has(Bug::piece_token_unreleased);
     if (token_first) {

@@ -136,7 +136,10 @@ bool Layer::recover() {
         host.initialise(word, 0, std::numeric_limits<std::uint64_t>::max());
       }
     };
-    clear(p.ids_flags, s.ranks * kIdsParts);
+    clear(p.ids_flags, s.ranks);
+    if (!has(Bug::stamped_ids_kept_after_abort)) {
+      clear(p.stamped_ids, s.ranks * kIdsOfRank);
+    }
     clear(p.barrier_flags, s.ranks);
     if (!has(Bug::watermarks_kept_after_abort)) {
       clear(p.watermarks, s.ranks * s.config.watermark_chunks);

@@ -45,10 +45,6 @@ class Layer final : public Model {
   CellId staging_cell(int receiver, int plane, int t) const {
     return places[receiver].staging + plane * s.tokens_per_rank + t;
   }
-  // On `receiver`, of what `sender` sends.
-  WordId ids_flag(int receiver, int sender, int part) const {
-    return places[receiver].ids_flags + sender * kIdsParts + part;
-  }
   WordId watermark(int receiver, int plane, int chunk) const {
     return places[receiver].watermarks + plane * s.config.watermark_chunks + chunk;
   }
@@ -119,7 +115,8 @@ LaunchId launch_device_barrier(Layer& layer, Thread& stream, int rank, BarrierPo
 Task device_barrier(Thread& stream, Layer& layer, const std::vector<int>& ranks, const Round& round,
                     BarrierPoint point);
 LaunchId launch_seed_counters(Layer& layer, Thread& stream, int rank, const Round& round);
-// What the seeding kernel and the prologue share.
+// What the prologue shares with the kernels of their own. Weights: part `part` of `parts`, to one peer.
+void send_weights(Thread& t, const Layer& layer, const Round& round, int peer, int part, int parts);
 void write_tables(Thread& t, const Layer& layer, const Round& round);
 void seed_counters(Thread& t, const Layer& layer, const Round& round);
 void count_iteration(Thread& t, const Layer& layer, const Round& round);

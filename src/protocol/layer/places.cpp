@@ -79,14 +79,15 @@ std::vector<RankPlaces> add_places(Machine& machine, const Scenario& s, int row_
     p.diagnosis = memory.add(of("diagnosis", r), 1);
     p.output = memory.add(of("output", r), s.tokens_per_rank);
     p.ids = memory.add(of("ids of source", r), s.ranks);
-    p.weights = memory.add(of("weights of source", r), s.ranks);
+    p.weights = memory.add(of("weights", r), s.tokens());
     p.tokens = memory.add(of("tokens", r), s.tokens_per_rank);
     p.staging = -1;
     for (int plane = 0; plane < s.ranks; ++plane) {
       const CellId first = memory.add(of("staging", r, plane), s.tokens_per_rank);
       p.staging = plane == 0 ? first : p.staging;
     }
-    p.ids_flags = machine.add_words(of("ids flag", r), s.ranks * kIdsParts, device, true);
+    p.ids_flags = machine.add_words(of("ids flag", r), s.ranks, device, true);
+    p.stamped_ids = machine.add_data_words(of("stamped ids", r), s.ranks * kIdsOfRank, device);
     p.barrier_flags = machine.add_words(of("barrier flag", r), s.ranks, device, true);
     for (int plane = 0; plane < s.ranks; ++plane) {
       const WordId first = machine.add_words(of("watermark", r, plane), chunks, device, true);

@@ -37,8 +37,10 @@ inline constexpr int kFirstJobBarrier = 3;
 inline constexpr int kFirstConsumerBarrier = kFirstJobBarrier + kMostJobGroups;
 inline constexpr int kNamedBarriers = kFirstConsumerBarrier + kConsumers;
 
-// The prologue's cluster: its blocks send a part of the ids each. A block is one thread here.
-inline constexpr int kIdsParts = 2;
+// The prologue's cluster, whose blocks are one thread each: they send a rank's ids in turn, and each takes those of
+// hits that follow each other.
+inline constexpr int kClusterBlocks = 2;
+inline constexpr int kIdsOfRank = 4;
 
 // Position in a ring, and the parity of the slot's current use (gemm_smem.cuh, job_memory.cuh).
 struct RingCursor {
@@ -85,10 +87,10 @@ struct BlockPlaces {
 struct RankPlaces {
   // Host and input
   CellId input, own_ids, own_weights, host_ids, host_tables, diagnosis, output;
-  // Written by peers
+  // Written by peers. ids: [R], not by the prologue; weights: [R*T]
   CellId ids, weights, tokens, staging;
-  WordId ids_flags, barrier_flags,
-      watermarks;  // ids_flags: [R][kIdsParts], watermarks: [R][chunks]
+  WordId ids_flags, barrier_flags, watermarks;  // watermarks: [R][chunks]
+  WordId stamped_ids;                           // [R][kIdsOfRank], by the prologue
   // This rank's own
   CellId expert_rows, slots, pull_order, job_order, slack, token_of_slot, iteration;
   CellId all_tokens;                       // [token]; this rank's own are its `tokens`

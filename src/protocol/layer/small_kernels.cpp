@@ -19,17 +19,16 @@ Task exchange_ids(Thread& t, Layer& layer, const Round& round, int peer, Part pa
   const std::uint64_t iteration = t.read(mine.iteration, kAnyStamp) + 1;
   if (part.arrive) {
     t.write(to.ids + t.rank(), t.read(mine.own_ids, round.stamp), round.stamp);
-    t.write(to.weights + t.rank(), t.read(mine.own_weights, round.stamp), round.stamp);
+    send_weights(t, layer, round, peer, 0, 1);
   }
   if (part.arrive && !layer.loses(Fault::lost_ids, t.rank(), round)) {
     if (!layer.has(Bug::releasing_fences_missing)) {
       t.fence(Scope::system);
     }
-    co_await t.store(layer.ids_flag(peer, t.rank(), 0), iteration, Order::release, Scope::system);
+    co_await t.store(to.ids_flags + t.rank(), iteration, Order::release, Scope::system);
   }
   if (part.wait) {
-    co_await t.wait_at_least(layer.ids_flag(t.rank(), peer, 0), iteration, Order::acquire,
-                             Scope::system);
+    co_await t.wait_at_least(mine.ids_flags + peer, iteration, Order::acquire, Scope::system);
   }
 }
 
@@ -164,6 +163,15 @@ LaunchId launch_one(Layer& layer, Thread& stream, int rank, const char* kernel, 
 }
 
 }  // namespace
+
+void send_weights(Thread& t, const Layer& layer, const Round& round, int peer, int part,
+                  int parts) {
+  const std::uint64_t weights = t.read(layer.places[t.rank()].own_weights, round.stamp);
+  const int tokens = layer.s.tokens_per_rank;
+  for (int i = part; i < tokens; i += parts) {
+    t.write(layer.places[peer].weights + t.rank() * tokens + i, weights, round.stamp);
+  }
+}
 
 void write_tables(Thread& t, const Layer& layer, const Round& round) {
   const RankPlaces& mine = layer.places[t.rank()];
