@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -140,12 +142,16 @@ std::string clock_text(const std::vector<Trial>& trials) {
   std::vector<double> clocks;
   int apart = 0;
   int kept = 0;
-  double threshold = 0;
+  double lowest = std::numeric_limits<double>::infinity();  // of the trials' thresholds
+  double highest = 0;
   for (const Trial& trial : trials) {
     clocks.insert(clocks.end(), trial.sm_clock_mhz.begin(), trial.sm_clock_mhz.end());
     apart += samples_set_apart(trial);
     kept += throttled_samples(trial) - samples_set_apart(trial);
-    threshold = trial.throttle_mhz > 0 ? trial.throttle_mhz : threshold;
+    if (trial.throttle_mhz > 0) {
+      lowest = std::min(lowest, trial.throttle_mhz);
+      highest = std::max(highest, trial.throttle_mhz);
+    }
   }
   if (clocks.empty()) {
     return "";
@@ -154,9 +160,14 @@ std::string clock_text(const std::vector<Trial>& trials) {
   const std::string most =
       kept > 0 ? fmt::format("; {} more did but count, as most of their trial's samples did", kept)
                : "";
+  // Each trial's threshold follows the clocks until then.
+  std::string below = fmt::format("{:.0f} MHz", highest);
+  if (highest > 0 && std::round(lowest) < std::round(highest)) {
+    below = fmt::format("their trial's threshold, {:.0f} to {:.0f} MHz,", lowest, highest);
+  }
   return fmt::format(
-      "SM clock: median {:.0f} MHz; {} of {} samples ran below {:.0f} MHz and are set apart{}.\n",
-      median(std::move(clocks)), apart, samples, threshold, most);
+      "SM clock: median {:.0f} MHz; {} of {} samples ran below {} and are set apart{}.\n",
+      median(std::move(clocks)), apart, samples, below, most);
 }
 
 // How the base config went, where it was measured.

@@ -91,6 +91,14 @@ TEST(Timing, SaysHowManySlowSamplesAreSetApartAndHowManyCount) {
                       "apart; 2 more did but count, as most of their trial's samples did.\n"),
             std::string::npos)
       << text;
+  trials[0].throttle_mhz = 1311;
+  text = timing_text(trials, {});
+  EXPECT_NE(
+      text.find(
+          "1 of 7 samples ran below their trial's threshold, 1311 to 1782 MHz, and are set apart;"),
+      std::string::npos)
+      << text;
+  trials[0].throttle_mhz = 1782;
   trials.pop_back();
   text = timing_text(trials, {});
   EXPECT_NE(text.find("1 of 4 samples ran below 1782 MHz and are set apart.\n"), std::string::npos)
