@@ -1,6 +1,6 @@
 """The tables of README.md, from a table of tuned configs and the logs that its entries name.
 
-    git worktree add before 8fe82bd
+    git worktree add before 1f59185
     python3 table.py ../../sweeps/tuned/h200.json before/sweeps/tuned/h200.json simulated
 
 Walls are as measured, no drift divided out: the base config's is the median of its measurements, a winner's that of its
@@ -93,17 +93,47 @@ def ranks(values):
     return [(bisect.bisect_left(ordered, value) + bisect.bisect_right(ordered, value) + 1) / 2 for value in values]
 
 
-def simulation(entry, folder):
-    """How the simulator's order of the searched configs fits the measured one, and its median error for each tile."""
-    with open(folder / entry.log / "trials.jsonl", encoding="utf-8") as log:
-        walls = {identity(trial["config"]): trial["median_us"] for trial in map(json.loads, list(log)[1:])}
-    measured = entry.searched()
-    correlation = statistics.correlation(ranks([walls[config] for config in measured]), ranks(list(measured.values())))
-    errors = []
-    for tile in TILES:
-        of = [walls[config] / wall - 1 for config, wall in entry.searched(tile).items()]
-        errors.append(f"{100 * statistics.median(of):+.0f}")
-    return f"{correlation:.2f}", ", ".join(errors) + "%"
+class Simulated:
+    """How the simulator's walls of the whole space fit those of the searched configs."""
+
+    def __init__(self, entry, folder):
+        with open(folder / entry.log / "trials.jsonl", encoding="utf-8") as log:
+            self.walls = {identity(trial["config"]): trial["median_us"] for trial in map(json.loads, list(log)[1:])}
+        self.entry = entry
+        self.measured = entry.searched()
+        self.correlation = statistics.correlation(ranks([self.walls[config] for config in self.measured]),
+                                                  ranks(list(self.measured.values())))
+        self.error = statistics.median(abs(self.walls[config] / wall - 1) for config, wall in self.measured.items())
+
+    def winner_rank(self):
+        return 1 + sum(wall < self.walls[identity(self.entry.config)] for wall in self.walls.values())
+
+    def first_ten(self):
+        """How much slower than the best is the best of the ten that it puts first."""
+        ten = sorted(self.measured, key=self.walls.get)[:10]
+        return min(map(self.measured.get, ten)) / min(self.measured.values()) - 1
+
+    def cells(self):
+        errors = []
+        for tile in TILES:
+            of = [self.walls[config] / wall - 1 for config, wall in self.entry.searched(tile).items()]
+            errors.append(f"{100 * statistics.median(of):+.0f}")
+        return f"{self.correlation:.2f}", ", ".join(errors) + "%", self.winner_rank()
+
+
+def course(entry):
+    """Of a search: its measurements, how much slower than its best its first config is, and when it was within 1%."""
+    walls = entry.searched()
+    best = min(walls.values())
+    slower = [walls[identity(trial["config"])] / best - 1 for trial in entry.trials if trial["kind"] == "search"]
+    return len(slower), slower[0], 1 + next(i for i, by in enumerate(slower) if by <= 0.01)
+
+
+def shared(entry, old):
+    """The configs of both searches: the median of now / then."""
+    then = old.searched()
+    ratios = [wall / then[config] for config, wall in entry.searched().items() if config in then]
+    return f"{statistics.median(ratios):.3f} ({len(ratios)})"
 
 
 def order(entry):
@@ -134,21 +164,34 @@ def main():
 
     print()
     header("shape, T", "routing", "earlier: base, us", "winner, us", "base / winner", "tile", "now: base, us",
-           "winner, us", "base / winner", "tile", "the earlier winner's config in the new search, us")
+           "winner, us", "base / winner", "tile", "the earlier winner's config in the new search, us",
+           "configs of both, now / then")
     for entry in new:
         old = before[entry.key]
         again = entry.searched().get(identity(old.config))
         row(*entry.title(), *old.walls(), old.config["tile"], *entry.walls(), entry.config["tile"],
-            f"{again:.0f}" if again else "not measured")
+            f"{again:.0f}" if again else "not measured", shared(entry, old))
 
     print()
     header("shape, T", "routing", "rows per expert", "best in the search, us, of configs: 128x256", "160x256",
            "288x128", "same knobs: 128x256 to 160x256", "128x256 to 288x128", "160x256 to 288x128",
-           "simulator: rank correlation", "error, by tile")
-    for entry in new:
+           "simulator: rank correlation", "error, by tile", "winner's place")
+    simulated = [Simulated(entry, pathlib.Path(sys.argv[3])) for entry in new]
+    for entry, simulation in zip(new, simulated):
         row(*entry.title(), entry.rows(), *(best(entry, tile) for tile in TILES),
             *(pairs(entry, tile, other) for tile, other in itertools.combinations(TILES, 2)),
-            *simulation(entry, pathlib.Path(sys.argv[3])))
+            *simulation.cells())
+
+    print()
+    header("mean of the searches", "measurements", "first measured slower than the best",
+           "measured until within 1% of it")
+    for name, of in ("earlier", [before[entry.key] for entry in new]), ("now", new):
+        number, first, until = (statistics.mean(values) for values in zip(*map(course, of)))
+        row(name, f"{number:.0f}", f"{100 * first:.1f}%", f"{until:.0f}")
+    correlation, error, ten = (statistics.mean(values) for values in zip(
+        *((of.correlation, of.error, of.first_ten()) for of in simulated)))
+    print(f"\nSimulator, mean of the searches: rank correlation {correlation:.2f}, median absolute error "
+          f"{100 * error:.1f}%, best of its first ten {100 * ten:.1f}% slower than the best measured")
 
 
 main()
