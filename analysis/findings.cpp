@@ -240,7 +240,8 @@ std::string gap_reason(const Dependencies& dependencies, const CriticalPath& pat
   std::string before = " at the end";
   for (std::size_t i = detail.longest + 1; i < path.segments.size(); ++i) {
     const Segment& next = path.segments[i];
-    if (next.event != kNone) {
+    // What follows may be a gap, too: a tile's wait for the last activations.
+    if (next.event != kNone && next.step != Step::launch_gap) {
       const Event& event = dependencies.event(next.event);
       before = fmt::format(
           " before {} on rank {}",

@@ -53,8 +53,8 @@ std::string which(const ChosenRun& run) {
 }
 
 std::string footer(const ReportInput& input) {
-  return joined({"fusescope " + input.version, input.commit.empty() ? "" : "commit " + input.commit,
-                 input.date, input.source}) +
+  return joined({input.fusescope, input.date, input.source,
+                 input.rendered_by == input.fusescope ? "" : "report by " + input.rendered_by}) +
          ".";
 }
 

@@ -25,8 +25,11 @@ Table run_table(const ReportInput& input) {
   add("device profile", input.profile);
   add("the profile", input.profile_about);
   add("command", input.command, true);
-  add("fusescope", input.version + (input.commit.empty() ? "" : ", commit " + input.commit));
+  add("made by", input.fusescope);
   add("date", input.date);
+  if (input.rendered_by != input.fusescope) {
+    add("report by", input.rendered_by);
+  }
   if (input.chosen) {
     const timeline::Meta& meta = input.chosen->timeline.meta;
     add("run explained",

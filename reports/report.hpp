@@ -90,10 +90,10 @@ struct ReportInput {
   std::string profile;        // the profile's name; "" where there is none
   std::string profile_about;  // its own sentence on what it stands for
   std::vector<ProfileNumber> profile_numbers;
-  std::string command;  // the command line that ran the sweep
-  std::string date;     // ISO 8601
-  std::string version;  // of fusescope
-  std::string commit;
+  std::string command;            // the command line that ran the sweep
+  std::string date;               // ISO 8601
+  std::string fusescope;          // that made the data: "fusescope 0.1.0 (1a2b3c4d5e6f)"
+  std::string rendered_by;        // that made the report of it
   std::vector<std::string> axes;  // names of the swept knobs, in the sweep's order
   std::vector<ReportTrial> trials;
   analysis::Ladder ladder;  // empty: the sweep had none

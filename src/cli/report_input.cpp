@@ -152,8 +152,8 @@ reports::ReportInput sweep_report_input(const std::string& folder) {
       header.engine == "sim" ? timeline::Provenance::simulated : timeline::Provenance::measured;
   input.command = header.command;
   input.date = header.started;
-  input.version = version();
-  input.commit = commit();
+  input.fusescope = header.fusescope;
+  input.rendered_by = version_line();
   for (const sweep::Axis& axis : record.config.axes) {
     input.axes.push_back(axis.knob);
   }
@@ -184,8 +184,8 @@ reports::ReportInput run_report_input(const std::string& folder) {
   input.source = record.source;
   input.command = record.command;
   input.date = record.date;
-  input.version = version();
-  input.commit = commit();
+  input.fusescope = record.fusescope;
+  input.rendered_by = version_line();
   add_chosen(input, joined(folder, kTimelineFile), "the run", "");
   sweep::Trial trial;
   trial.config = record.config;

@@ -70,7 +70,8 @@ TEST(Html, ReachesForNothingOutside) {
 TEST(Html, ForeignTextStaysText) {
   ReportInput input = synthetic_input();
   const std::string bad = "<img src=x onerror=alert(1)></script>{{data}}&\"'";
-  input.name = input.why = input.problem = input.source = input.command = input.commit = bad;
+  input.name = input.why = input.problem = input.source = input.command = input.fusescope = bad;
+  input.rendered_by = bad + bad;
   input.profile = input.profile_about = bad;
   input.notes = {bad};
   input.ladder.steps[1].name = bad;

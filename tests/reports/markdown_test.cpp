@@ -28,6 +28,17 @@ TEST(Markdown, HasEverySectionAndEachWithNumbersSaysSimulated) {
   EXPECT_NE(text.find("](ladder.svg)"), std::string::npos);
 }
 
+TEST(Markdown, SaysWhoMadeTheDataAndWhoTheReportWhereThatIsAnother) {
+  ReportInput input = synthetic_input();
+  std::string text = render_markdown(input, drawn());
+  EXPECT_NE(text.find("| made by | fusescope 0.1.0 (0123456789ab) |"), std::string::npos);
+  EXPECT_NE(text.find("| report by | fusescope 0.1.0 (ba9876543210) |"), std::string::npos);
+  EXPECT_NE(text.find("\nfusescope 0.1.0 (0123456789ab) · "), std::string::npos);
+  input.rendered_by = input.fusescope;
+  text = render_markdown(input, drawn());
+  EXPECT_EQ(text.find("report by"), std::string::npos);
+}
+
 TEST(Markdown, RowsBetweenGpusHaveASectionFromThreeRanksOn) {
   EXPECT_EQ(render_markdown(synthetic_input(2), drawn()).find("## Rows between GPUs"),
             std::string::npos);

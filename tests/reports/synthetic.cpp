@@ -269,8 +269,8 @@ ReportInput synthetic_input(int ranks) {
                            {"link", "25", "GB/s", "datasheet", "made up"}};
   input.command = "fusescope sweep synthetic.json";
   input.date = "2026-01-02T03:04:05Z";
-  input.version = "0.1.0";
-  input.commit = "0123456789ab";
+  input.fusescope = "fusescope 0.1.0 (0123456789ab)";
+  input.rendered_by = "fusescope 0.1.0 (ba9876543210)";
   input.axes = {"dispatch_comm_sms", "tokens_per_block", "all_hands"};
   add_trials(input);
   add_ladder(input);
