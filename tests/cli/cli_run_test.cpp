@@ -52,6 +52,14 @@ TEST_F(RunCommand, ItsFolderServesTheOtherCommands) {
   const test::Said report = fusescope("report r -o r-report");
   EXPECT_EQ(report.code, 0) << report.err;
   EXPECT_TRUE(std::filesystem::exists(folder_ / "r-report/report.html"));
+
+  Json stored = Json::parse(test::read_text(folder_ / "r/run.json"));
+  stored["fusescope"] = "fusescope 0.0.1 (an earlier one)";
+  test::write_text(folder_ / "r/run.json", stored.dump());
+  ASSERT_EQ(fusescope("report r -o later").code, 0);
+  const std::string later = test::read_text(folder_ / "later/report.md");
+  EXPECT_NE(later.find("| made by | fusescope 0.0.1 (an earlier one) |"), std::string::npos);
+  EXPECT_NE(later.find("| report by | fusescope "), std::string::npos);
 }
 
 TEST_F(RunCommand, RungsAreStoredAndReadAgain) {
