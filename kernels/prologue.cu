@@ -85,7 +85,7 @@ __device__ void copy_in(const LayerArgs& layer) {
   send_weights(layer, first, stride);
   const auto* from = reinterpret_cast<const uint4*>(layer.input);
   auto* to = reinterpret_cast<uint4*>(layer.copy_in_to);
-  // One load of a thread at a time: with five the ids, which all of this must not hold up, wait 2 us longer in the
+  // One load of a thread at a time: with five the ids, which all of this must not hold up, wait 2.5 us longer in the
   // memory's queues.
 #pragma unroll 1
   for (unsigned at = first; at < units; at += stride)

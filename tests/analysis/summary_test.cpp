@@ -4,7 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "analysis/findings.hpp"
+#include "hand_made.hpp"
 #include "tests/timeline/tiny_layer.hpp"
 
 namespace fusescope::analysis {
@@ -53,6 +56,25 @@ TEST(Summary, EveryExposedStepHasAReason) {
       EXPECT_FALSE(finding.reason.empty()) << name(finding.step);
     }
   }
+}
+
+// Kernel 2 begins 10 ns behind kernel 1, and its only tile then still waits for activations: two gaps in a row.
+TEST(Summary, AGapIsBeforeWhatIsNoGap) {
+  HandMade made(1);
+  made.phase(0, timeline::Kind::dispatch_gemm, 0, 100);
+  made.phase(0, timeline::Kind::gemm_combine_push, 110, 200);
+  const auto first = made.track(0, timeline::Stage::dispatch_gemm, timeline::Role::compute, 0);
+  made.event(first, timeline::Kind::mainloop, 0, 100, {.row_block = 0, .index = 0});
+  const auto second = made.track(0, timeline::Stage::gemm_combine_push, timeline::Role::compute, 0);
+  made.event(second, timeline::Kind::activation_wait, 110, 113, {.row_block = 0, .index = 0});
+  made.event(second, timeline::Kind::mainloop, 113, 200, {.row_block = 0, .index = 0});
+  const Attribution attribution = attribute(made.build());
+  const auto gap =
+      std::find_if(attribution.findings.begin(), attribution.findings.end(),
+                   [](const Finding& finding) { return finding.step == Step::launch_gap; });
+  ASSERT_NE(gap, attribution.findings.end());
+  EXPECT_EQ(gap->ns, 13);
+  EXPECT_TRUE(contains(gap->reason, " before GEMM 2 on rank 0")) << gap->reason;
 }
 
 TEST(Summary, NothingIsAttributedOnAnEmptyTimeline) {
