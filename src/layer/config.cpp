@@ -253,6 +253,10 @@ std::span<const Knob> knobs() {
                                       "SMs of kernel 2 that run combine jobs from the start"),
       knob<&Config::tokens_per_block>("tokens_per_block",
                                       "token slots in a communication block's shared memory"),
+      knob<&Config::dispatch_head>(
+          "dispatch_head",
+          "with dispatch_comm_sms 0: percent of the tokens, in pull order, that all blocks fetch "
+          "before they compute; each fetches its share of the rest beside its tiles"),
       knob<&Config::pull_order>("pull_order", "order in which tokens are fetched"),
       knob<&Config::job_order>("job_order", "order in which combine jobs are claimed"),
       knob<&Config::slot_order>("slot_order", "order of the hits within an expert's rows"),

@@ -62,6 +62,7 @@ struct Config {
   int dispatch_comm_sms = 16;  // SMs of kernel 1 that communicate; the rest compute
   int combine_comm_sms = 16;   // SMs of kernel 2 that run jobs from the start
   int tokens_per_block = 12;   // token slots in a communication block's shared memory
+  int dispatch_head = 100;     // all blocks fetch: percent of the tokens fetched before the GEMM
   PullOrder pull_order = PullOrder::by_slot;
   JobOrder job_order = JobOrder::by_ready;
   SlotOrder slot_order = SlotOrder::by_token;

@@ -98,6 +98,33 @@ std::string token_slots(const Case& c) {
   return "";
 }
 
+std::string fetched_beside_tiles(const Case& c) {
+  constexpr int kAll = 100;
+  const Config& config = c.config;
+  if (config.dispatch_head > kAll) {
+    return fmt::format("dispatch_head {} is not a percentage: from 0 to {}", config.dispatch_head,
+                       kAll);
+  }
+  if (config.dispatch_head == kAll || config.form == LayerForm::serial) {
+    return "";
+  }
+  if (config.dispatch_comm_sms > 0) {
+    return fmt::format(
+        "dispatch_head {} is for blocks that fetch and compute, and dispatch_comm_sms {} sets "
+        "blocks apart for fetching: set dispatch_head to {}, or dispatch_comm_sms to 0",
+        config.dispatch_head, config.dispatch_comm_sms, kAll);
+  }
+  const bool by_row_steps =
+      config.tile == TileShape::m160n256 || config.tile == TileShape::m288n128;
+  if (!by_row_steps || config.activation == Activation::separate) {
+    return fmt::format(
+        "dispatch_head {}: only tiles of 160x256 and 288x128 with activation fused leave shared "
+        "memory for a token beside them: set tile and activation so, or dispatch_head to {}",
+        config.dispatch_head, kAll);
+  }
+  return "";
+}
+
 std::string gemm_runs(const Case& c) {
   return why_no_gemm(c.config, c.device);
 }
@@ -169,9 +196,16 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
-    {true, dispatch_split}, {true, combine_split},   {true, all_hands_needs_dispenser},
-    {true, token_slots},    {true, watermark_parts}, {true, programmatic_launch},
-    {false, link_cap},      {false, injection},      {false, gemm_runs},
+    {true, dispatch_split},
+    {true, combine_split},
+    {true, all_hands_needs_dispenser},
+    {true, token_slots},
+    {true, fetched_beside_tiles},
+    {true, watermark_parts},
+    {true, programmatic_launch},
+    {false, link_cap},
+    {false, injection},
+    {false, gemm_runs},
 };
 
 }  // namespace
