@@ -17,6 +17,89 @@
 
 namespace fusescope::kernels {
 
+// One token's way from its source rank to its slots, step by step, for whoever takes the steps.
+template <bool Gathers>
+struct TokenCopies {
+  const LayerArgs& layer;
+
+  // At this position of the pull order.
+  __device__ int token_at(int position) const {
+    return layer.pull_order == nullptr ? position : layer.pull_order[position];
+  }
+
+  __device__ bool is_in_place(int token) const {
+    return Gathers && layer.source_rank(token) == layer.rank;
+  }
+
+  __device__ const unsigned char* source(int token) const {
+    const int rank = layer.source_rank(token);
+    const int t = token - rank * layer.tokens_per_rank;
+    return reinterpret_cast<const unsigned char*>(layer.shared[rank].tokens) +
+           static_cast<std::int64_t>(t) * layer.row_bytes();
+  }
+
+  // Injected. [ns]
+  __device__ std::uint32_t pull_delay(int token) const {
+    const Delays& delays = layer.delays;
+    return delays.pull + (layer.source_rank(token) == delays.rank ? delays.source_rank : 0) +
+           (token == delays.token ? delays.one_token : 0) +
+           (delays.one_expert > 0 && is_routed_to(token, delays.expert) ? delays.one_expert : 0);
+  }
+
+  // When the emulated link is through with the row [ns]; 0: it is not paced.
+  __device__ std::uint64_t book(int token) const {
+    const int rank = layer.source_rank(token);
+    const bool paced = layer.link_row_time > 0 && rank != layer.rank;
+    return paced ? book_link(layer, layer.counters->pull_free[rank]) : 0;
+  }
+
+  // Of `bytes` from byte `first` of the row, which lie at `from`, to where the GEMM reads them. Committed.
+  __device__ void start_stores(int token, const unsigned char* from, std::uint32_t first,
+                               std::uint32_t bytes) const {
+    if constexpr (Gathers) {
+      start_store(row(layer.all_tokens, token) + first, from, bytes);
+    } else {
+      const std::int32_t* slots = this->slots(token);
+      for (int k = 0; k < layer.topk; ++k)
+        start_store(row(layer.gathered, slots[k]) + first, from, bytes);
+    }
+    ptx::cp_async_bulk_commit_group();
+  }
+
+  __device__ void count_arrivals(int token) const {
+    const std::int32_t* slots = this->slots(token);
+    // One fence and K relaxed increments: each increment then releases the row. Orders its stores before
+    // the gate's acquire of the counter, and so before the GEMM's loads. A row that copy-in put in place
+    // is ordered by the kernel boundary.
+    if (!is_in_place(token))
+      cuda::atomic_thread_fence(cuda::memory_order_acq_rel, cuda::thread_scope_device);
+    const int first = token == layer.faults.lost_arrival ? 1 : 0;
+    for (int k = first; k < layer.topk; ++k) {
+      GpuAtomic<std::uint32_t>(layer.arrivals[slots[k] / 128])
+          .fetch_add(1, cuda::memory_order_relaxed);
+    }
+  }
+
+ private:
+  __device__ const std::int32_t* slots(int token) const {
+    return layer.slots + static_cast<std::int64_t>(token) * layer.topk;
+  }
+  __device__ unsigned char* row(Bf16* rows, int number) const {
+    return reinterpret_cast<unsigned char*>(rows) +
+           static_cast<std::int64_t>(number) * layer.row_bytes();
+  }
+
+  __device__ bool is_routed_to(int token, int expert) const {
+    const std::int32_t* slots = this->slots(token);
+    bool routed = false;
+    for (int k = 0; k < layer.topk; ++k) {
+      routed = routed ||
+               (slots[k] >= layer.expert_rows[expert] && slots[k] < layer.expert_rows[expert + 1]);
+    }
+    return routed;
+  }
+};
+
 template <class Records, bool Gathers>
 struct Communication {
   const LayerArgs& layer;
@@ -24,6 +107,7 @@ struct Communication {
   int tokens_per_block;
   int block;  // among the communication blocks
   int blocks;
+  int tokens;  // so many, from the begin of the pull order
 
   // False: this thread's slot left early, because the launch was aborted.
   __device__ bool run() const {
@@ -55,16 +139,16 @@ struct Communication {
     Writer writer(layer.records, Family::dispatch_slots, block, slot);
     // Strided over slots first: the blocks together always fetch a contiguous window of pull order.
     std::uint32_t parity = 0;
-    for (int i = slot * blocks + block; i < layer.tokens; i += blocks * tokens_per_block) {
-      const int token = layer.pull_order == nullptr ? i : layer.pull_order[i];
+    for (int i = slot * blocks + block; i < tokens; i += blocks * tokens_per_block) {
+      const int token = copies().token_at(i);
       stopped = stopped || !pull(writer, token, row, landed, parity);
       if (stopped)
         break;
       writer.record(Point::pull_landed, token);
-      if (!is_in_place(token))
+      if (!copies().is_in_place(token))
         store(token, row);
       writer.record(Point::scattered, token);
-      count_arrivals(token);
+      copies().count_arrivals(token);
       writer.record(Point::counted, token);
     }
     retire_barrier(landed);
@@ -73,85 +157,35 @@ struct Communication {
     return !stopped;
   }
 
-  __device__ bool is_in_place(int token) const {
-    return Gathers && layer.source_rank(token) == layer.rank;
-  }
+  __device__ TokenCopies<Gathers> copies() const { return {layer}; }
 
   // False: aborted, and no copy into `row` is in flight.
   __device__ bool pull(Writer& writer, int token, unsigned char* row, std::uint64_t& landed,
                        std::uint32_t& parity) const {
-    const int source = layer.source_rank(token);
-    const int t = token - source * layer.tokens_per_rank;
     writer.record(Point::pull_issued, token);
-    if (!delay_pull(token, source))
+    if (!pass(layer.guard, token, copies().pull_delay(token)))
       return false;
-    if (is_in_place(token) && token != layer.faults.lost_pull)
+    if (copies().is_in_place(token) && token != layer.faults.lost_pull)
       return true;
-    const bool paced = layer.link_row_time > 0 && source != layer.rank;
-    const std::uint64_t through = paced ? book_link(layer, layer.counters->pull_free[source]) : 0;
+    const std::uint64_t through = copies().book(token);
     const bool started = token != layer.faults.lost_pull;
-    if (started) {
-      start_load(row, layer.shared[source].tokens + static_cast<std::int64_t>(t) * layer.hidden,
-                 layer.row_bytes(), landed);
-    }
+    if (started)
+      start_load(row, copies().source(token), layer.row_bytes(), landed);
     if (!wait_landed(layer.guard, token, landed, parity)) {
       if (started)
         drain(landed, parity);
       return false;
     }
     parity ^= 1;
-    return !paced || wait_for_clock(layer.guard, token, through);
-  }
-
-  __device__ bool delay_pull(int token, int source) const {
-    const Delays& delays = layer.delays;
-    const std::uint32_t ns =
-        delays.pull + (source == delays.rank ? delays.source_rank : 0) +
-        (token == delays.token ? delays.one_token : 0) +
-        (delays.one_expert > 0 && is_routed_to(token, delays.expert) ? delays.one_expert : 0);
-    return pass(layer.guard, token, ns);
-  }
-
-  __device__ bool is_routed_to(int token, int expert) const {
-    const std::int32_t* slots = layer.slots + static_cast<std::int64_t>(token) * layer.topk;
-    bool routed = false;
-    for (int k = 0; k < layer.topk; ++k) {
-      routed = routed ||
-               (slots[k] >= layer.expert_rows[expert] && slots[k] < layer.expert_rows[expert + 1]);
-    }
-    return routed;
+    return through == 0 || wait_for_clock(layer.guard, token, through);
   }
 
   // To where the GEMM reads it.
   __device__ void store(int token, const unsigned char* row) const {
     pass(layer.guard, token, layer.delays.scatter);  // if aborted, the next pull is, too
-    if constexpr (Gathers) {
-      start_store(layer.all_tokens + static_cast<std::int64_t>(token) * layer.hidden, row,
-                  layer.row_bytes());
-    } else {
-      const std::int32_t* slots = layer.slots + static_cast<std::int64_t>(token) * layer.topk;
-      for (int k = 0; k < layer.topk; ++k) {
-        start_store(layer.gathered + static_cast<std::int64_t>(slots[k]) * layer.hidden, row,
-                    layer.row_bytes());
-      }
-    }
-    ptx::cp_async_bulk_commit_group();
+    copies().start_stores(token, row, 0, layer.row_bytes());
     // Also orders the stores' reads of `row` before the next load into it.
     wait_stored();
-  }
-
-  __device__ void count_arrivals(int token) const {
-    const std::int32_t* slots = layer.slots + static_cast<std::int64_t>(token) * layer.topk;
-    // One fence and K relaxed increments: each increment then releases the row. Orders its stores before
-    // the gate's acquire of the counter, and so before the GEMM's loads. A row that copy-in put in place
-    // is ordered by the kernel boundary.
-    if (!is_in_place(token))
-      cuda::atomic_thread_fence(cuda::memory_order_acq_rel, cuda::thread_scope_device);
-    const int first = token == layer.faults.lost_arrival ? 1 : 0;
-    for (int k = first; k < layer.topk; ++k) {
-      GpuAtomic<std::uint32_t>(layer.arrivals[slots[k] / 128])
-          .fetch_add(1, cuda::memory_order_relaxed);
-    }
   }
 };
 

@@ -2,6 +2,7 @@
 // Device side of kernel 1: the two roles. A row block may be read once 128 of its rows have arrived, padding
 // included; who reads its activations waits for its tiles.
 
+#include "kernels/background_fetch.cuh"
 #include "kernels/communication.cuh"
 #include "kernels/counter_gate.cuh"
 #include "kernels/dispatch_gemm.hpp"
@@ -11,6 +12,14 @@
 #include "kernels/sm_clock.cuh"
 
 namespace fusescope::kernels {
+
+// The gate of a block that fetches tokens beside its tiles.
+template <class Records>
+struct FetchingGate : CounterGate {
+  BackgroundFetch<Records> fetch;
+
+  __device__ bool work() { return fetch.step(); }
+};
 
 // The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
 template <int Index, class Records>
@@ -27,7 +36,7 @@ __global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
   if (block < args.compute_blocks) {
     if (args.fetches_first) {
       const bool fetched =
-          Communicates{args.layer, smem, args.tokens_per_block, block, blocks}.run();
+          Communicates{args.layer, smem, args.tokens_per_block, block, blocks, args.head}.run();
       // Orders all slots' uses of shared memory before the GEMM's ring. Barrier 0 is free: the GEMM
       // has one of its own. Every thread gets the same answer, which no look at the abort word would
       // give: a block goes on to the GEMM whole or not at all.
@@ -35,15 +44,35 @@ __global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
         return;
     }
     const LayerArgs& layer = args.layer;
-    CounterGate gate{layer.guard, layer.arrivals, args.open_at, Wait::gate, aborted(layer.guard)};
+    const CounterGate gate{layer.guard, layer.arrivals, args.open_at, Wait::gate,
+                           aborted(layer.guard)};
     CounterSignal signal{layer.computed, layer.faults.lost_activations};
     typename Records::TileProbe probe(args.layer.records, Family::dispatch_tiles, block,
                                       copy_thread(kGemmVariants[Index]));
-    grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
-                                       args.compute_blocks);
+    const auto compute = [&](auto gate) {
+      grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
+                                         args.compute_blocks);
+    };
+    if constexpr (constexpr int kRoom = work_bytes(kGemmVariants[Index]); kRoom > 0) {
+      __shared__ BackgroundFetchState state;
+      // Ordered before the first step by the GEMM's own barrier.
+      if (threadIdx.x == 0) {
+        BackgroundFetch<Records>::init(state,
+                                       args.fetches_first ? args.head + block : layer.tokens);
+      }
+      compute(FetchingGate<Records>{gate,
+                                    {layer, state, smem + work_at(kGemmVariants[Index]), kRoom,
+                                     block, blocks, args.tokens_per_block}});
+    } else {
+      compute(gate);
+    }
   } else {
-    Communicates{args.layer, smem, args.tokens_per_block, block - args.compute_blocks,
-                 blocks - args.compute_blocks}
+    Communicates{args.layer,
+                 smem,
+                 args.tokens_per_block,
+                 block - args.compute_blocks,
+                 blocks - args.compute_blocks,
+                 args.layer.tokens}
         .run();
   }
 }

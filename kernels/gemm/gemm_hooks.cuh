@@ -8,6 +8,10 @@
 //                                first, once, while the tile before is still being loaded, and passes the
 //                                answer on by a barrier; when it was no, the producer loads weights, then
 //                                waits. (Variants that gather: the producer asks.)
+//   bool work()                  optional: a step of something else, by the scheduler's thread while it has nothing
+//                                to find, and after the block's last tile, or an abort, until the answer is false:
+//                                nothing is left, and no copy of it is in flight. A step is short: the next tile
+//                                waits for it. (Not of variants that gather.)
 //   The rows were written by other blocks' bulk copies or stores, and the loads that follow belong
 //   to the async proxy: a true answer must come from a ld.acquire.gpu of what the writer released,
 //   followed by fence.proxy.async. (Variants that gather load rows through the generic proxy, too.)

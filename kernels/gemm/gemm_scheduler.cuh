@@ -3,6 +3,8 @@
 //
 //   scheduler   finds a tile, asks its gate once, writes `next`     arrives at `found`
 //   producer    reads `next`; some stages before the tile's last    arrives at `asked`
+//
+// In between its thread does the gate's work, if there is some.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +29,17 @@ __device__ inline bool is_open_now(Gate& gate, const TileJob& job) {
   return false;
 }
 
+// Until the producer has asked for the next tile.
+template <class Gate>
+__device__ inline void wait_asked(Gate& gate, std::uint64_t& asked, std::uint32_t parity) {
+  if constexpr (requires { gate.work(); }) {
+    while (!ptx::mbarrier_test_wait_parity(&asked, parity))
+      gate.work();
+  } else {
+    wait_phase(asked, parity);
+  }
+}
+
 template <GemmVariant V, class Gate>
 __device__ inline void schedule_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem, Gate& gate,
                                       int worker, int workers) {
@@ -36,22 +49,27 @@ __device__ inline void schedule_tiles(const GroupedGemmArgs& args, GemmSmem<V> s
   TileJob job{};
   std::uint32_t parity = 0;
 
-  for (int tile = worker; schedule.find(tile, job); parity ^= 1) {
+  int tile = worker;
+  for (; tile != kNoTile && schedule.find(tile, job); parity ^= 1) {
     int following = kNoTile;
     if (leader) {
       control.next = {job, is_open_now<V>(gate, job)};
       arrive(control.found);
-      wait_phase(control.asked, parity);
+      wait_asked(gate, control.asked, parity);
       if (!control.gave_up)
         following = schedule.after(tile);
     }
     tile = __shfl_sync(~0u, following, 0);
-    if (tile == kNoTile)
-      return;
   }
   if (leader) {
-    control.next.job.row_block = kStop;
-    arrive(control.found);
+    if (tile != kNoTile) {  // else the producer has left
+      control.next.job.row_block = kStop;
+      arrive(control.found);
+    }
+    if constexpr (requires { gate.work(); }) {
+      while (gate.work()) {
+      }
+    }
   }
 }
 

@@ -131,13 +131,18 @@ constexpr int staged_chunks(const GemmVariant& v) {
     return v.out_cols() / kStagedCols;
   return v.transposed ? 1 : 2;
 }
+// For what a kernel does beside the tiles (Gate::work): the variants that kernel 1 alone runs.
+constexpr int work_bytes(const GemmVariant& v) {
+  return v.transposed && v.epilogue == Epilogue::kSiluMul ? 8192 : 0;
+}
 // Rows of a staged output chunk. Transposed: as many steps as there is shared memory for, but for what the
 // control area and static variables of the kernels take.
 constexpr int staged_rows(const GemmVariant& v) {
   if (!v.transposed)
     return kConsumerRows;
   const int step_bytes = kConsumerGroups * staged_chunks(v) * kRowStep * staged_cols(v) * 2;
-  return (kMaxSharedBytes - 2 * kControlBytes - ring_bytes(v)) / step_bytes * kRowStep;
+  return (kMaxSharedBytes - 2 * kControlBytes - ring_bytes(v) - work_bytes(v)) / step_bytes *
+         kRowStep;
 }
 constexpr int staged_chunk_bytes(const GemmVariant& v) {
   return staged_rows(v) * staged_cols(v) * 2;
@@ -165,10 +170,13 @@ constexpr int all_chunks(const GemmVariant& v) {
 constexpr int staged_bytes(const GemmVariant& v) {
   return kConsumerGroups * staged_chunks(v) * staged_chunk_bytes(v);
 }
+constexpr int work_at(const GemmVariant& v) {
+  return ring_bytes(v) + staged_bytes(v);
+}
 // What a block may reuse once its tiles are done. The mma.sync form has some bytes to spare: 96 KiB hold
 // twelve rows of 4096, and these their barriers.
 constexpr int reusable_bytes(const GemmVariant& v) {
-  return ring_bytes(v) + staged_bytes(v) + (v.mainloop == Mainloop::kMma ? 512 : 0);
+  return work_at(v) + work_bytes(v) + (v.mainloop == Mainloop::kMma ? 512 : 0);
 }
 
 // Dynamic shared memory of a block that runs this variant. The base must be 1024-byte aligned.

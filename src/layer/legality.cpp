@@ -105,7 +105,7 @@ std::string fetched_beside_tiles(const Case& c) {
     return fmt::format("dispatch_head {} is not a percentage: from 0 to {}", config.dispatch_head,
                        kAll);
   }
-  if (config.dispatch_head == kAll || config.form == LayerForm::serial) {
+  if (config.dispatch_head == kAll) {
     return "";
   }
   if (config.dispatch_comm_sms > 0) {

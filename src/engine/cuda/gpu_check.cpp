@@ -186,6 +186,10 @@ class GpuCheck {
     });
     add([](Config& c) { c.dispatch_comm_sms = 0; });
     add([](Config& c) { c.dispatch_comm_sms = 24; });
+    add([](Config& c) {
+      c.dispatch_comm_sms = 0;
+      c.dispatch_head = 50;
+    });
     add([](Config& c) { c.combine_comm_sms = 4; });
     add([](Config& c) { c.tokens_per_block = 5; });
     add([](Config& c) { c.all_hands = !c.all_hands; });

@@ -18,7 +18,10 @@ long long rounds(long long operations, long long at_once) {
 
 long long pulls_per_slot(const Shape& shape, const Config& config, const DeviceLimits& device) {
   const int blocks = config.dispatch_comm_sms > 0 ? config.dispatch_comm_sms : device.sms;
-  return rounds(shape.tokens(), static_cast<long long>(blocks) * config.tokens_per_block);
+  const long long in_slots =
+      rounds(shape.tokens(), static_cast<long long>(blocks) * config.tokens_per_block);
+  // Beside tiles a block's tokens come one after the other.
+  return config.dispatch_head < 100 ? std::max(in_slots, rounds(shape.tokens(), blocks)) : in_slots;
 }
 
 long long jobs_per_runner(const Shape& shape, const Config& config, const DeviceLimits& device) {

@@ -93,6 +93,12 @@ int block_bytes(const Config& config) {
   return config.gemm == GemmPath::mma_small ? kernels::kSmallSharedBytes : kernels::kMaxSharedBytes;
 }
 
+// Tokens that slots fetch; the others are fetched beside tiles.
+std::int32_t head_tokens(const Shape& shape, const Config& config) {
+  const std::int64_t tokens = shape.tokens();
+  return static_cast<std::int32_t>(tokens * config.dispatch_head / 100);
+}
+
 bool computes_only(Study study) {
   return study == Study::compute_all || study == Study::compute_split;
 }
@@ -177,6 +183,7 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
   plan.dispatch_blocks =
       alone && config.form == LayerForm::fused ? plan.dispatch.compute_blocks : sms;
   plan.dispatch.tokens_per_block = config.tokens_per_block;
+  plan.dispatch.head = head_tokens(memory.shape(), config);
   plan.dispatch.fetches_first = config.dispatch_comm_sms == 0 && !alone;
   if (alone || config.study == Study::gates_open) {
     plan.dispatch.open_at = 0;

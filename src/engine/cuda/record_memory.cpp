@@ -51,6 +51,7 @@ timeline::RecordedWork recorded_work(const TableSizes& sizes, const RankPlan& pl
                                   ? plan.dispatch.compute_blocks
                                   : plan.dispatch_blocks - plan.dispatch.compute_blocks;
   work.slots_per_block = plan.dispatch.tokens_per_block;
+  work.beside_tiles = plan.dispatch.fetches_first ? plan.layer.tokens - plan.dispatch.head : 0;
   work.combine_compute_blocks = plan.combine.compute_blocks;
   work.combine_job_blocks =
       per_job ? plan.layer.tokens : plan.combine_blocks - plan.combine.compute_blocks;

@@ -53,8 +53,12 @@ RecordLayout lay_out_records(const RecordedWork& work) {
                 kTilePoints * (by_counter ? kUnevenTiles * fair : fair));
   };
   tiles(Family::dispatch_tiles, work.dispatch_compute_blocks, work.n_tiles_1, work.counter_1);
-  planner.add(Family::dispatch_slots, work.dispatch_slot_blocks, work.slots_per_block,
-              kSlotPoints * share(work.tokens, work.dispatch_slot_blocks * work.slots_per_block));
+  const int of_slot =
+      share(work.tokens - work.beside_tiles, work.dispatch_slot_blocks * work.slots_per_block);
+  const int of_last = share(work.beside_tiles, work.dispatch_slot_blocks);
+  planner.add(Family::dispatch_slots, work.dispatch_slot_blocks,
+              work.slots_per_block + (work.beside_tiles > 0 ? 1 : 0),
+              kSlotPoints * std::max(of_slot, of_last));
   tiles(Family::combine_tiles, work.combine_compute_blocks, work.n_tiles_2, work.counter_2);
 
   const int alone = work.combine_job_blocks * work.job_groups_per_block;

@@ -22,6 +22,7 @@ struct RecordedWork {
   int dispatch_compute_blocks = 0;
   int dispatch_slot_blocks = 0;  // blocks that fetch tokens
   int slots_per_block = 0;
+  int beside_tiles = 0;  // tokens that one more slot of each block fetches
   int combine_compute_blocks = 0;
   int combine_job_blocks = 0;    // that run nothing but jobs; block per job: R*T
   int job_groups_per_block = 0;  // warpgroups that run jobs independently; block per job: 1

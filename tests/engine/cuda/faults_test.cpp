@@ -172,6 +172,7 @@ struct Way {
   ScheduleSite schedule = ScheduleSite::fused;
   LaunchOrder launch = LaunchOrder::stream;
   Dispatch dispatch = Dispatch::scatter;
+  int head = 100;
 };
 
 constexpr Way kWays[] = {
@@ -193,6 +194,10 @@ constexpr Way kWays[] = {
      LaunchOrder::programmatic, Dispatch::gather},
     {"graph_fetch_first_gather", true, true, Combine::dispenser, ScheduleSite::fused,
      LaunchOrder::stream, Dispatch::gather},
+    {"graph_fetch_beside_tiles", true, true, Combine::dispenser, ScheduleSite::fused,
+     LaunchOrder::programmatic, Dispatch::scatter, 0},
+    {"no_graph_fetch_beside_tiles", false, true, Combine::dispenser, ScheduleSite::device,
+     LaunchOrder::stream, Dispatch::scatter, 0},
 };
 
 Config config_of(const Way& way) {
@@ -207,6 +212,11 @@ Config config_of(const Way& way) {
     config.activation = Activation::fused;
   }
   config.all_hands = way.combine == Combine::dispenser;
+  if (way.head < 100) {
+    config.dispatch_head = way.head;
+    config.tile = TileShape::m160n256;
+    config.activation = Activation::fused;
+  }
   return config;
 }
 

@@ -73,11 +73,15 @@ TEST(Inject, LengthensTheWallOnTwoDevices) {
 }
 
 std::vector<Config> capped_forms() {
-  std::vector<Config> forms(4);
+  std::vector<Config> forms(5);
   forms[1].dispatch_comm_sms = 0;
   forms[2].combine = Combine::block_per_job;
   forms[2].all_hands = false;
   forms[3].form = LayerForm::serial;
+  forms[4].dispatch_comm_sms = 0;
+  forms[4].dispatch_head = 0;
+  forms[4].tile = TileShape::m160n256;
+  forms[4].activation = Activation::fused;
   return forms;
 }
 

@@ -110,6 +110,15 @@ std::vector<Variation> variations() {
   std::vector<Variation> all = single_knobs();
   for (const TileShape tile : kTilesByRowSteps) {
     all.push_back({"tile " + tile_text(tile), [tile](Config& c) { c.tile = tile; }});
+    for (const int head : {0, 50}) {
+      all.push_back(
+          {"tile " + tile_text(tile) + ", head " + std::to_string(head) + ", where it may be",
+           [tile, head](Config& c) {
+             c.tile = tile;
+             c.dispatch_comm_sms = 0;
+             c.dispatch_head = c.activation == Activation::fused ? head : 100;
+           }});
+    }
     all.push_back({"tile " + tile_text(tile) + ", serial", [tile](Config& c) {
                      c.tile = tile;
                      c.form = LayerForm::serial;

@@ -49,6 +49,11 @@ Config config_of_case(int number) {
   }
   config.dispatch =
       one_in(2) && !is_by_row_steps(config.tile) ? Dispatch::gather : Dispatch::scatter;
+  const int head = below(101);
+  if (is_by_row_steps(config.tile) && config.activation == Activation::fused && one_in(2)) {
+    config.dispatch_comm_sms = 0;
+    config.dispatch_head = head;
+  }
   return config;
 }
 

@@ -26,6 +26,7 @@ enum Factor {
   kDispatchSms,
   kCombineSms,
   kTokensPerBlock,
+  kHead,
   kPullOrder,
   kJobOrder,
   kSlotOrder,
@@ -49,6 +50,7 @@ constexpr std::array kIntermediateLevels = {64, 72, 128, 256, 384};
 constexpr std::array kDispatchSmsLevels = {0, 1, 16};
 constexpr std::array kCombineSmsLevels = {0, 1, 24};
 constexpr std::array kTokensPerBlockLevels = {1, 5, 12};
+constexpr std::array kHeadLevels = {100, 50, 0};
 constexpr std::array kChunksLevels = {1, 7, 64, kEach};
 enum Form { kAllHands, kFewHands, kPerJob, kSerial, kForms };
 
@@ -70,6 +72,7 @@ std::vector<int> levels() {
   each[kDispatchSms] = count(kDispatchSmsLevels);
   each[kCombineSms] = count(kCombineSmsLevels);
   each[kTokensPerBlock] = count(kTokensPerBlockLevels);
+  each[kHead] = count(kHeadLevels);
   each[kSlotOrder] = 3;
   each[kTile] = kTilesTested;
   each[kSchedule] = 3;
@@ -95,6 +98,14 @@ bool may_be(const PairwiseCase& c) {
   }
   if (c[kDispatch] == 1 && value(c, kHidden, kHiddenLevels, 64) % 64 != 0) {
     return false;  // rows are gathered in pieces of 64
+  }
+  if (value(c, kHead, kHeadLevels, 100) < 100) {
+    const bool room =
+        (c[kTile] == kOpen || is_by_row_steps(tested_tile(c[kTile]))) &&
+        (c[kActivation] == kOpen || c[kActivation] == static_cast<int>(Activation::fused));
+    if (c[kDispatch] == 1 || value(c, kDispatchSms, kDispatchSmsLevels, 0) > 0 || !room) {
+      return false;
+    }
   }
   const int tokens = value(c, kTokens, kTokensLevels, 64);
   const int chunks = value(c, kChunks, kChunksLevels, 1);
@@ -127,6 +138,7 @@ Config config_of(const PairwiseCase& c) {
   config.dispatch_comm_sms = value(c, kDispatchSms, kDispatchSmsLevels, 0);
   config.combine_comm_sms = value(c, kCombineSms, kCombineSmsLevels, 0);
   config.tokens_per_block = value(c, kTokensPerBlock, kTokensPerBlockLevels, 0);
+  config.dispatch_head = value(c, kHead, kHeadLevels, 0);
   config.pull_order = static_cast<PullOrder>(c[kPullOrder]);
   config.job_order = static_cast<JobOrder>(c[kJobOrder]);
   config.slot_order = static_cast<SlotOrder>(c[kSlotOrder]);

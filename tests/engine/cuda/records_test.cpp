@@ -41,7 +41,12 @@ const std::vector<RecordedCase>& recorded_cases() {
       {"tiles by row steps", {"tile=160x256"}},
       {"tiles by row steps, programmatic",
        {"tile=160x256", "activation=fused", "launch=programmatic", "tile_counter=both"}},
+      {"tokens fetched beside tiles by row steps",
+       {"tile=160x256", "activation=fused", "dispatch_comm_sms=0", "dispatch_head=40"}},
       {"tiles of two row blocks", {"tile=288x128"}},
+      {"all tokens fetched beside tiles of two row blocks, programmatic, an emulated link",
+       {"tile=288x128", "activation=fused", "launch=programmatic", "tile_counter=both",
+        "dispatch_comm_sms=0", "dispatch_head=0", "link_gbps=20"}},
       {"tiles of two row blocks, programmatic",
        {"tile=288x128", "activation=fused", "launch=programmatic", "tile_counter=both"}},
   };

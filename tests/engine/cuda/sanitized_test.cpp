@@ -51,13 +51,23 @@ std::vector<Form> forms() {
   two_row_blocks.tile = TileShape::m288n128;
   two_row_blocks.activation = Activation::fused;
   two_row_blocks.tile_counter = TileCounter::both;
+  Config beside_tiles = row_steps;
+  beside_tiles.dispatch_comm_sms = 0;
+  beside_tiles.dispatch_head = 30;
+  beside_tiles.schedule = ScheduleSite::fused;
   Config serial;
   serial.form = LayerForm::serial;
-  return {{"split", split},         {"fetch_first", fetch_first},
-          {"per_job", per_job},     {"fused_activation", fused_activation},
-          {"capped", capped},       {"programmatic", programmatic},
-          {"gather", gather},       {"gather_split", gather_split},
-          {"row_steps", row_steps}, {"two_row_blocks", two_row_blocks},
+  return {{"split", split},
+          {"fetch_first", fetch_first},
+          {"per_job", per_job},
+          {"fused_activation", fused_activation},
+          {"capped", capped},
+          {"programmatic", programmatic},
+          {"gather", gather},
+          {"gather_split", gather_split},
+          {"row_steps", row_steps},
+          {"two_row_blocks", two_row_blocks},
+          {"beside_tiles", beside_tiles},
           {"serial", serial}};
 }
 
