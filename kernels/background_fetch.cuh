@@ -6,45 +6,44 @@
 // The state lies in shared memory: the thread has no registers for it.
 
 #include <cstdint>
+#include <new>
 
 #include "kernels/communication.cuh"
 
 namespace fusescope::kernels {
 
-struct BackgroundFetchState {
-  std::uint64_t landed;   // mbarrier
-  std::uint64_t due;      // [ns] the token's next step: injected delays, pacing
-  std::uint64_t started;  // [ns] the piece's load
-  std::int32_t place;     // in pull order
-  std::int32_t token;
-  std::uint32_t first;  // byte of the row that the piece begins with
-  std::uint32_t parity;
-  std::uint32_t polls;
-  enum class Step : std::int32_t { next, load, land, landed, store, count, done } step;
-};
-
-template <class Records>
+template <class Records, std::uint32_t RoomBytes>
 class BackgroundFetch {
  public:
-  // By one thread; a barrier of the block orders it before the first step().
-  __device__ static void init(BackgroundFetchState& state, int first_place) {
-    ptx::mbarrier_init(&state.landed, 1);
+  // In shared memory; made by init().
+  struct State {
+    std::uint64_t landed = 0;   // mbarrier
+    std::uint64_t due = 0;      // [ns] the token's next step: injected delays, pacing; 0: at once
+    std::uint64_t started = 0;  // [ns] the piece's load
+    std::int32_t place = 0;     // in pull order
+    std::int32_t token = 0;
+    std::uint32_t first = 0;  // byte of the row that the piece begins with
+    std::uint32_t parity = 0;
+    std::uint32_t polls = 0;
+    enum class Step : std::int32_t { next, load, land, landed, store, count, done } step;
+    typename Records::Writer writer;
+  };
+
+  // By one thread; a barrier of the block orders it before the first step(). `slot`: the number among the block's
+  // slots, for the records.
+  __device__ static void init(const LayerArgs& layer, void* state, int first_place, int block,
+                              int slot) {
+    auto* made = new (state) State{
+        .place = first_place,
+        .step = Step::next,
+        .writer = typename Records::Writer(layer.records, Family::dispatch_slots, block, slot)};
+    ptx::mbarrier_init(&made->landed, 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
-    state.place = first_place;
-    state.parity = 0;
-    state.step = BackgroundFetchState::Step::next;
   }
 
-  // `room`: 16-byte aligned, for this alone. `slot`: its number among the block's, for the records.
-  __device__ BackgroundFetch(const LayerArgs& layer, BackgroundFetchState& state,
-                             unsigned char* room, std::uint32_t room_bytes, int block, int blocks,
-                             int slot)
-      : tokens_{layer},
-        state_(state),
-        room_(room),
-        room_bytes_(room_bytes),
-        blocks_(blocks),
-        writer_(layer.records, Family::dispatch_slots, block, slot) {}
+  // `room`: RoomBytes, 16-byte aligned, for this alone. `blocks`: from a block's token to its next.
+  __device__ BackgroundFetch(const LayerArgs& layer, State& state, unsigned char* room, int blocks)
+      : tokens_{layer}, state_(state), room_(room), blocks_(blocks) {}
 
   // False: nothing is left to fetch, or the launch was aborted; no copy is in flight.
   __device__ bool step() {
@@ -75,13 +74,13 @@ class BackgroundFetch {
   }
 
  private:
-  using Step = BackgroundFetchState::Step;
+  using Step = typename State::Step;
 
   __device__ const LayerArgs& layer() const { return tokens_.layer; }
   __device__ bool is_due() const { return state_.due == 0 || now_ns() >= state_.due; }
   __device__ static std::uint64_t after(std::uint32_t ns) { return ns == 0 ? 0 : now_ns() + ns; }
   __device__ std::uint32_t piece_bytes() const {
-    return min(layer().row_bytes() - state_.first, room_bytes_);
+    return min(layer().row_bytes() - state_.first, RoomBytes);
   }
 
   __device__ bool begin() {
@@ -92,7 +91,7 @@ class BackgroundFetch {
     const int token = tokens_.token_at(state_.place);
     state_.token = token;
     state_.first = 0;
-    writer_.record(Point::pull_issued, token);
+    state_.writer.record(Point::pull_issued, token);
     state_.due = after(tokens_.pull_delay(token));
     state_.step = Step::load;
     return true;
@@ -133,7 +132,7 @@ class BackgroundFetch {
   }
 
   __device__ void has_landed() {
-    writer_.record(Point::pull_landed, state_.token);
+    state_.writer.record(Point::pull_landed, state_.token);
     state_.due = after(layer().delays.scatter);
     state_.step = Step::store;
   }
@@ -151,19 +150,17 @@ class BackgroundFetch {
       state_.step = Step::load;
       return;
     }
-    writer_.record(Point::scattered, state_.token);
+    state_.writer.record(Point::scattered, state_.token);
     tokens_.count_arrivals(state_.token);
-    writer_.record(Point::counted, state_.token);
+    state_.writer.record(Point::counted, state_.token);
     state_.place += blocks_;
     state_.step = Step::next;
   }
 
   TokenCopies<false> tokens_;
-  BackgroundFetchState& state_;
+  State& state_;
   unsigned char* room_;
-  std::uint32_t room_bytes_;
   int blocks_;
-  typename Records::Writer writer_;
 };
 
 }  // namespace fusescope::kernels

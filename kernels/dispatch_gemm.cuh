@@ -14,9 +14,9 @@
 namespace fusescope::kernels {
 
 // The gate of a block that fetches tokens beside its tiles.
-template <class Records>
+template <class Fetch>
 struct FetchingGate : CounterGate {
-  BackgroundFetch<Records> fetch;
+  Fetch fetch;
 
   __device__ bool work() { return fetch.step(); }
 };
@@ -44,27 +44,27 @@ __global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
         return;
     }
     const LayerArgs& layer = args.layer;
-    const CounterGate gate{layer.guard, layer.arrivals, args.open_at, Wait::gate,
-                           aborted(layer.guard)};
+    CounterGate gate{layer.guard, layer.arrivals, args.open_at, Wait::gate, aborted(layer.guard)};
     CounterSignal signal{layer.computed, layer.faults.lost_activations};
     typename Records::TileProbe probe(args.layer.records, Family::dispatch_tiles, block,
                                       copy_thread(kGemmVariants[Index]));
-    const auto compute = [&](auto gate) {
-      grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
-                                         args.compute_blocks);
-    };
-    if constexpr (constexpr int kRoom = work_bytes(kGemmVariants[Index]); kRoom > 0) {
-      __shared__ BackgroundFetchState state;
+    constexpr int kRoom = work_bytes(kGemmVariants[Index]);
+    if constexpr (kRoom > 0) {
+      using Fetch = BackgroundFetch<Records, kRoom>;
+      using State = typename Fetch::State;
+      __shared__ alignas(State) unsigned char state[sizeof(State)];
       // Ordered before the first step by the GEMM's own barrier.
       if (threadIdx.x == 0) {
-        BackgroundFetch<Records>::init(state,
-                                       args.fetches_first ? args.head + block : layer.tokens);
+        const int first = args.fetches_first ? args.head + block : layer.tokens;
+        Fetch::init(layer, state, first, block, args.tokens_per_block);
       }
-      compute(FetchingGate<Records>{gate,
-                                    {layer, state, smem + work_at(kGemmVariants[Index]), kRoom,
-                                     block, blocks, args.tokens_per_block}});
+      FetchingGate<Fetch> fetching{gate, Fetch(layer, *reinterpret_cast<State*>(state),
+                                               smem + work_at(kGemmVariants[Index]), blocks)};
+      grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, fetching, signal, probe, block,
+                                         args.compute_blocks);
     } else {
-      compute(gate);
+      grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
+                                         args.compute_blocks);
     }
   } else {
     Communicates{args.layer,
