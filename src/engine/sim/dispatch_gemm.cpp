@@ -1,6 +1,6 @@
-// Kernel 1: AllGather + gate/up GEMM. Communication blocks, or every block before its first tile, pull tokens,
-// scatter them to their slots (dispatch gather: store peers' tokens once) and count the arrivals; compute blocks
-// wait at the gate of each tile's row block.
+// Kernel 1: AllGather + gate/up GEMM. Communication blocks, or every block before its first tile (and beside
+// its tiles: dispatch_head), pull tokens, scatter them to their slots (dispatch gather: store peers' tokens
+// once) and count the arrivals; compute blocks wait at the gate of each tile's row block.
 #include <algorithm>
 
 #include "engine/sim/kernels.hpp"
@@ -9,21 +9,39 @@
 namespace fusescope::engine::sim {
 namespace {
 
-// Whose shared memory a token slot is in, and how many blocks share the tokens.
+// Whose shared memory a token slot is in, how many blocks share the tokens, and the SM's path between links,
+// shared memory and device memory, which its slots share.
 struct Fetcher {
   Role role;
   int block;
   int blocks;
   int first_lane;
+  Server copies;
 };
 
-Task fetch_tokens(Rank& rank, Fetcher fetcher);
+// All before `end` in pull order; returns when the block's share is there.
+Task fetch_tokens(Rank& rank, Fetcher& fetcher, int end);
+Task fetch_beside_tiles(Rank& rank, Fetcher& fetcher, int begin, FillCounter& finished);
 
-// With no communication block a compute block fetches its share of the tokens before its first tile.
-Task compute_block(Rank& rank, int block, int blocks, bool gated, bool fetches_first) {
+int head_tokens(const World& world) {
+  constexpr long long kAll = 100;
+  return static_cast<int>(world.shape.tokens() *
+                          static_cast<long long>(world.config.dispatch_head) / kAll);
+}
+
+// With no communication block a compute block fetches its share of the head before its first tile, and of the
+// rest beside its tiles.
+Task compute_block(Rank& rank, int block, int blocks, bool gated, bool fetches) {
   World& world = rank.world;
-  if (fetches_first) {
-    co_await fetch_tokens(rank, {Role::compute, block, blocks, timeline::kFirstFreeLane});
+  Fetcher fetcher{Role::compute, block, blocks, timeline::kFirstFreeLane, {}};
+  const int head = head_tokens(world);
+  const bool rest = fetches && head < world.shape.tokens();
+  FillCounter finished(0, 1, "the count of tokens fetched beside the tiles of block", block);
+  if (fetches) {
+    co_await fetch_tokens(rank, fetcher, head);
+  }
+  if (rest) {
+    world.scheduler.spawn(fetch_beside_tiles(rank, fetcher, head, finished));
   }
   const TrackId track =
       world.recorder.add_track(rank.id, Stage::dispatch_gemm, Role::compute, block);
@@ -41,6 +59,9 @@ Task compute_block(Rank& rank, int block, int blocks, bool gated, bool fetches_f
     }
     co_await run_tile(rank, gemm, track, tile);
     count_tile(rank, rank.computed, rows);
+  }
+  if (rest) {
+    co_await finished.opened();
   }
   end_block(rank, Stage::dispatch_gemm);
 }
@@ -121,10 +142,15 @@ double store_row(Rank& rank, Server& block, int token, double now) {
 
 namespace {
 
-// A token slot: a thread of its own warp, which one slot's wait holds up no other. Slots stride over the
-// blocks first, so that the blocks together fetch a contiguous window of pull order. What they share is the
-// SM: `copies` is its path between links, shared memory and device memory.
-Task fetch_slot(Rank& rank, Fetcher fetcher, int slot, Server& copies, FillCounter& finished) {
+// What one slot fetches: every `step`th place in pull order.
+struct Places {
+  int first;
+  int end;
+  int step;
+};
+
+// A token slot: a thread of its own warp, which one slot's wait holds up no other.
+Task fetch_slot(Rank& rank, Fetcher& fetcher, int slot, Places places, FillCounter& finished) {
   World& world = rank.world;
   Scheduler& scheduler = world.scheduler;
   const Config& config = world.config;
@@ -133,18 +159,18 @@ Task fetch_slot(Rank& rank, Fetcher fetcher, int slot, Server& copies, FillCount
   const TrackId track = world.recorder.add_track(rank.id, Stage::dispatch_gemm, fetcher.role,
                                                  fetcher.block, fetcher.first_lane + slot);
 
-  const int tokens = world.shape.tokens();
-  for (int place = slot * fetcher.blocks + fetcher.block; place < tokens;
-       place += fetcher.blocks * config.tokens_per_block) {
+  for (int place = places.first; place < places.end; place += places.step) {
     const int token = by_slot ? rank.tables.pull_order[place] : place;
 
     const Time issued = scheduler.now();
-    co_await scheduler.until(rounded(pull_row(rank, copies, token, static_cast<double>(issued))));
+    co_await scheduler.until(
+        rounded(pull_row(rank, fetcher.copies, token, static_cast<double>(issued))));
     const Time landed = scheduler.now();
     world.recorder.slice(track, Kind::pull, issued, landed,
                          {.token = token, .peer = world.shape.source_rank(token)});
 
-    co_await scheduler.until(rounded(store_row(rank, copies, token, static_cast<double>(landed))));
+    co_await scheduler.until(
+        rounded(store_row(rank, fetcher.copies, token, static_cast<double>(landed))));
     const Time written = scheduler.now();
     world.recorder.slice(track, Kind::scatter, landed, written, {.token = token});
 
@@ -157,19 +183,27 @@ Task fetch_slot(Rank& rank, Fetcher fetcher, int slot, Server& copies, FillCount
   finished.add(scheduler, 0);
 }
 
-// One block's share, by all of its slots.
-Task fetch_tokens(Rank& rank, Fetcher fetcher) {
+// One block's share, by all of its slots. They stride over the blocks first, so that the blocks together fetch
+// a contiguous window of pull order.
+Task fetch_tokens(Rank& rank, Fetcher& fetcher, int end) {
   const int slots = rank.world.config.tokens_per_block;
-  Server copies;
   FillCounter finished(0, slots, "the slot count of fetching block", fetcher.block);
   for (int slot = 0; slot < slots; ++slot) {
-    rank.world.scheduler.spawn(fetch_slot(rank, fetcher, slot, copies, finished));
+    const Places places{slot * fetcher.blocks + fetcher.block, end, fetcher.blocks * slots};
+    rank.world.scheduler.spawn(fetch_slot(rank, fetcher, slot, places, finished));
   }
   co_await finished.opened();
 }
 
+// One thread and the one slot that tiles leave room for: its share of what is behind the head, token by token.
+Task fetch_beside_tiles(Rank& rank, Fetcher& fetcher, int begin, FillCounter& finished) {
+  const Places places{begin + fetcher.block, rank.world.shape.tokens(), fetcher.blocks};
+  return fetch_slot(rank, fetcher, rank.world.config.tokens_per_block, places, finished);
+}
+
 Task communication_block(Rank& rank, int block, int blocks) {
-  co_await fetch_tokens(rank, {Role::communication, block, blocks, 0});
+  Fetcher fetcher{Role::communication, block, blocks, 0, {}};
+  co_await fetch_tokens(rank, fetcher, rank.world.shape.tokens());
   end_block(rank, Stage::dispatch_gemm);
 }
 
@@ -183,11 +217,11 @@ void start_dispatch_gemm(Rank& rank) {
   const int compute_sms =
       study == Study::compute_all ? world.sms() : world.sms() - world.config.dispatch_comm_sms;
   const int comm_sms = communicates ? world.config.dispatch_comm_sms : 0;
-  const bool fetches_first = communicates && comm_sms == 0;
+  const bool fetches = communicates && comm_sms == 0;
 
   begin_kernel(rank, Stage::dispatch_gemm, compute_sms + comm_sms);
   for (int block = 0; block < compute_sms; ++block) {
-    world.scheduler.spawn(compute_block(rank, block, compute_sms, gated, fetches_first));
+    world.scheduler.spawn(compute_block(rank, block, compute_sms, gated, fetches));
   }
   for (int block = 0; block < comm_sms; ++block) {
     world.scheduler.spawn(communication_block(rank, block, comm_sms));

@@ -1,10 +1,13 @@
 // Every knob does what it should, and nothing where it should not.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "sim_run.hpp"
+#include "timeline/records/decode_records.hpp"
 
 namespace fusescope::engine::sim {
 namespace {
@@ -436,6 +439,151 @@ TEST_F(Knobs, WithoutDispatchSmsEveryBlockFetchesFirst) {
   const double split = wall_us(problem, config, h200);
   config.dispatch_comm_sms = 0;
   EXPECT_LT(wall_us(problem, config, h200), split);
+}
+
+// All blocks fetch; what is behind the head, beside their tiles.
+class DispatchHead : public Knobs {
+ protected:
+  static constexpr int kSlots = 8;
+  static constexpr int kBesideTiles = timeline::kFirstFreeLane + kSlots;
+
+  static Config config_of(int head) {
+    Config config;
+    config.dispatch_comm_sms = 0;
+    config.tokens_per_block = kSlots;
+    config.activation = Activation::fused;
+    config.tile = TileShape::m160n256;
+    config.dispatch_head = head;
+    return config;
+  }
+  timeline::Timeline fetched(const Config& config) const {
+    return timeline_of(layer_, config, h200_);
+  }
+  static bool in_dispatch(const timeline::Timeline& timeline, const timeline::Event& event) {
+    return timeline.tracks[event.track].stage == timeline::Stage::dispatch_gemm;
+  }
+
+  const Profile h200_ = load_profile("h200-nvlink");
+  const Problem layer_ = problem_of("seed-tp2", "uniform");
+};
+
+TEST_F(DispatchHead, SlotsFetchTheHeadAndOneMoreLaneOfEachBlockTheRest) {
+  const int tokens = layer_.shape.tokens();
+  for (const int percent : {0, 33, 50, 99, 100}) {
+    const Config config = config_of(percent);
+    const std::vector<ScheduleTables> tables = tables_for(layer_, config);
+    const timeline::Timeline timeline = fetched(config);
+    EXPECT_EQ(timeline::check(timeline), "");
+    for (int rank = 0; rank < layer_.shape.ranks; ++rank) {
+      std::vector<int> head;
+      std::vector<int> rest;
+      for (const timeline::Event& event : timeline.events) {
+        const timeline::Track& track = timeline.tracks[event.track];
+        if (event.kind == Kind::arrive && track.rank == rank) {
+          EXPECT_EQ(track.role, timeline::Role::compute);
+          EXPECT_LE(track.lane, kBesideTiles);
+          (track.lane == kBesideTiles ? rest : head).push_back(event.token);
+        }
+      }
+      const auto& order = tables[static_cast<std::size_t>(rank) % tables.size()].pull_order;
+      const auto cut = order.begin() + tokens * percent / 100;
+      std::vector<int> first(order.begin(), cut);
+      std::vector<int> last(cut, order.end());
+      for (std::vector<int>* list : {&head, &rest, &first, &last}) {
+        std::sort(list->begin(), list->end());
+      }
+      EXPECT_EQ(head, first) << percent;
+      EXPECT_EQ(rest, last) << percent;
+    }
+  }
+}
+
+// A block's slots are through before it fetches beside its tiles, one token at a time; and then its tiles run,
+// without waiting for that.
+TEST_F(DispatchHead, TheRestIsFetchedBesideTiles) {
+  const timeline::Timeline timeline = fetched(config_of(50));
+  struct Block {
+    std::int64_t head_ends = 0;
+    std::int64_t rest_begins = INT64_MAX;
+    std::int64_t rest_ends = 0;
+    std::int64_t first_wait = INT64_MAX;
+    std::int64_t first_tile = INT64_MAX;
+  };
+  std::map<std::pair<int, int>, Block> blocks;
+  for (const timeline::Event& event : timeline.events) {
+    if (!in_dispatch(timeline, event)) {
+      continue;
+    }
+    const timeline::Track& track = timeline.tracks[event.track];
+    Block& block = blocks[{track.rank, track.block}];
+    if (track.lane == kBesideTiles) {
+      block.rest_begins = std::min(block.rest_begins, event.begin_ns);
+      block.rest_ends = std::max(block.rest_ends, event.end_ns);
+    } else if (track.lane >= timeline::kFirstFreeLane) {
+      block.head_ends = std::max(block.head_ends, event.end_ns);
+    } else if (event.kind == Kind::mainloop) {
+      block.first_tile = std::min(block.first_tile, event.begin_ns);
+    } else if (event.kind == Kind::gate_wait) {
+      block.first_wait = std::min(block.first_wait, event.begin_ns);
+    }
+  }
+  int beside = 0;
+  for (const auto& [number, block] : blocks) {
+    EXPECT_EQ(block.rest_begins, block.head_ends);
+    EXPECT_EQ(std::min(block.first_wait, block.first_tile), block.head_ends);
+    beside += block.rest_ends > block.first_tile;
+  }
+  EXPECT_EQ(blocks.size(), 2 * static_cast<std::size_t>(h200_.sms));
+  EXPECT_GT(beside, 2 * h200_.sms / 2);
+}
+
+TEST_F(DispatchHead, ASmallerHeadStartsTheFirstTileEarlier) {
+  std::int64_t last = 0;
+  for (const int percent : {0, 25, 50, 75, 100}) {
+    const timeline::Timeline timeline = fetched(config_of(percent));
+    std::int64_t first_tile = INT64_MAX;
+    for (const timeline::Event& event : timeline.events) {
+      if (event.kind == Kind::mainloop && in_dispatch(timeline, event)) {
+        first_tile = std::min(first_tile, event.begin_ns);
+      }
+    }
+    EXPECT_GT(first_tile, last) << percent;
+    last = first_tile;
+  }
+}
+
+// A kernel's block ends when its tiles and its share of the rest are done, also where the tiles wait for nothing.
+TEST_F(DispatchHead, BlocksEndWithTheirShareOfTheRest) {
+  Config config = config_of(0);
+  config.study = Study::gates_open;
+  config.link_gbps = 20;
+  const timeline::Timeline timeline = fetched(config);
+  EXPECT_EQ(count_of(timeline, Kind::arrive), 2 * layer_.shape.tokens());
+  std::int64_t last_arrive = 0;
+  std::int64_t last_tile = 0;
+  std::int64_t kernel_ends = 0;
+  for (const timeline::Event& event : timeline.events) {
+    if (event.kind == Kind::dispatch_gemm) {
+      kernel_ends = std::max(kernel_ends, event.end_ns);
+    } else if (event.kind == Kind::arrive) {
+      last_arrive = std::max(last_arrive, event.end_ns);
+    } else if (event.kind == Kind::epilogue && in_dispatch(timeline, event)) {
+      last_tile = std::max(last_tile, event.end_ns);
+    }
+  }
+  EXPECT_GT(last_arrive, last_tile);
+  EXPECT_GE(kernel_ends, last_arrive);
+}
+
+TEST_F(DispatchHead, ComputeOnlyAndTheSerialLayerKnowNothingOfIt) {
+  Config config = config_of(50);
+  config.study = Study::compute_all;
+  Config whole = config;
+  whole.dispatch_head = 100;
+  EXPECT_EQ(wall_us(layer_, config, h200_), wall_us(layer_, whole, h200_));
+  config.study = whole.study = Study::full;
+  config.form = whole.form = LayerForm::serial;
+  EXPECT_EQ(wall_us(layer_, config, h200_), wall_us(layer_, whole, h200_));
 }
 
 // Blocks of jobs take the SMs that tiles have left, so that few communication SMs suffice; where they cannot,

@@ -93,6 +93,12 @@ std::vector<Config> merging_configs() {
       config.activation = Activation::fused;
       config.tile_counter = TileCounter::both;
       configs.push_back(config);
+      config.dispatch_comm_sms = 0;
+      for (const int head : {0, 40, 100}) {
+        config.dispatch = head == 40 ? Dispatch::gather : Dispatch::scatter;
+        config.dispatch_head = head;
+        configs.push_back(config);
+      }
     }
     Config serial;
     serial.form = LayerForm::serial;
@@ -120,6 +126,8 @@ TEST(Protocol, TilesOfSeveralRowBlocksKeepTheEventContract) {
       if (config.form == LayerForm::fused) {
         EXPECT_EQ(count_of(timeline, Kind::mainloop),
                   row_tiles * (timeline.wiring.n_tiles_1 + timeline.wiring.n_tiles_2));
+        EXPECT_EQ(count_of(timeline, Kind::arrive),
+                  static_cast<long long>(problem.shape.ranks) * problem.shape.tokens());
       }
     }
   }
