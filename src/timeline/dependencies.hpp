@@ -43,6 +43,8 @@ class Dependencies {
   //                 before (the push, its election or a watermark), for a warpgroup has two row buffers
   //   the first     of a lane of a compute block, which begins when the block's other lanes have done their
   //   claim, gate   part: the event of those that ended last before it began
+  //   the first     of a lane that fetches beside the block's tiles, which begins when its other slots are through:
+  //   pull          as above. No tile follows what such a lane does
   EventId previous_on_track(EventId id) const { return previous_[id]; }
   // Where a warpgroup's pushes run beside its sums, what the pusher did before it came to this; else kNone:
   //   push   the push of its next job, if that was issued before this one was complete: the pusher issues
@@ -122,6 +124,8 @@ class Dependencies {
   void keep_latest(Table& table, int rank, int key, EventId id) const;
   void find_openings();
   void join_lanes();
+  bool fetches(std::uint32_t track) const;
+  std::uint32_t lane_beside_tiles(const std::vector<std::uint32_t>& tracks) const;
   void join_block(const std::vector<std::uint32_t>& tracks);
   void join_pushes(const std::vector<std::uint32_t>& tracks);
   void follow(EventId id, EventId earlier);

@@ -61,6 +61,27 @@ void Dependencies::join_lanes() {
   }
 }
 
+bool Dependencies::fetches(std::uint32_t track) const {
+  const Range range = track_events_[track];
+  return range.first != range.last && event(range.first).kind == Kind::pull;
+}
+
+// Where a block of kernel 1 fetches tokens beside its tiles, the lane that does: the slots that fetch before them
+// are through when the first tile begins.
+std::uint32_t Dependencies::lane_beside_tiles(const std::vector<std::uint32_t>& tracks) const {
+  std::int64_t first_tile_ns = INT64_MAX;
+  for (const std::uint32_t track : tracks) {
+    const Range range = track_events_[track];
+    if (range.first != range.last && continues_block(event(range.first).kind)) {
+      first_tile_ns = std::min(first_tile_ns, event(range.first).begin_ns);
+    }
+  }
+  const auto found = std::find_if(tracks.begin(), tracks.end(), [&](std::uint32_t track) {
+    return fetches(track) && event(track_events_[track].last - 1).end_ns > first_tile_ns;
+  });
+  return found == tracks.end() ? kNone : *found;
+}
+
 void Dependencies::join_block(const std::vector<std::uint32_t>& tracks) {
   std::map<std::pair<int, int>, EventId> mainloops;
   std::map<int, EventId> sums;
@@ -77,6 +98,7 @@ void Dependencies::join_block(const std::vector<std::uint32_t>& tracks) {
       }
     }
   }
+  const std::uint32_t beside_tiles = lane_beside_tiles(tracks);
   for (const std::uint32_t track : tracks) {
     const Range range = track_events_[track];
     for (EventId id = range.first; id < range.last; ++id) {
@@ -90,8 +112,11 @@ void Dependencies::join_block(const std::vector<std::uint32_t>& tracks) {
       } else if (what.kind == Kind::push) {
         const auto found = sums.find(what.token);
         follow(id, found == sums.end() ? kNone : found->second);
-      } else if (id == range.first && continues_block(what.kind)) {
+      } else if (id == range.first && (continues_block(what.kind) || track == beside_tiles)) {
         for (const std::uint32_t other : tracks) {
+          if (other == beside_tiles || (track == beside_tiles && !fetches(other))) {
+            continue;
+          }
           for (EventId at = track_events_[other].first;
                at < track_events_[other].last && event(at).begin_ns < what.begin_ns; ++at) {
             follow(id, at);

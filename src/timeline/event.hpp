@@ -22,7 +22,8 @@ enum class Role : std::uint8_t { stream, compute, communication, reduce };
 inline constexpr int kRoles = static_cast<int>(Role::reduce) + 1;
 
 // A row of the timeline. Slices on one track nest or do not overlap; a communication block that has
-// several tokens in flight therefore has one lane, that is one track, per token slot.
+// several tokens in flight therefore has one lane, that is one track, per token slot. So has a compute block that
+// fetches: before its tiles, and with one slot more beside them.
 struct Track {
   int rank = 0;
   int device = 0;

@@ -16,9 +16,11 @@ timeline::Timeline simulated_on_h200(const Problem& problem, const Config& confi
 
 // The same with an L2 that holds the whole layer: a tile takes as long whatever ran before it.
 timeline::Timeline simulated_in_cache(const Problem& problem, const Config& config);
+timeline::Timeline simulated_on_h200_in_cache(const Problem& problem, const Config& config);
 
 // The walls of its rungs.
 Rungs simulated_rungs(const Problem& problem, const Config& config);
+Rungs simulated_rungs_on_h200(const Problem& problem, const Config& config);
 
 // The seed's layer on four ranks.
 Problem seed_problem(const std::string& routing);

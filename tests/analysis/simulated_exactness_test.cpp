@@ -126,9 +126,15 @@ TEST(SimulatedExactness, OnTilesOfSeveralRowBlocks) {
   int ran = 0;
   int merged = 0;
   int opened_by_another = 0;
+  int beside_tiles = 0;
   for (int round = 0; round < 120; ++round) {
     Config config = random_config(random);
     config.tile = pick(random, 0, 1) == 0 ? TileShape::m160n256 : TileShape::m288n128;
+    if (pick(random, 0, 2) == 0) {
+      config.dispatch_comm_sms = 0;
+      config.dispatch_head = pick(random, 0, 99);
+      config.activation = Activation::fused;
+    }
     Problem problem;
     Timeline timeline;
     try {
@@ -145,6 +151,7 @@ TEST(SimulatedExactness, OnTilesOfSeveralRowBlocks) {
     expect_attributed(problem, config, timeline);
     ASSERT_FALSE(HasFatalFailure());
     ++ran;
+    beside_tiles += config.form == LayerForm::fused && config.dispatch_head < 100;
     const timeline::Dependencies dependencies(timeline);
     for (const timeline::Event& event : timeline.events) {
       const int rank = timeline.tracks[event.track].rank;
@@ -157,6 +164,7 @@ TEST(SimulatedExactness, OnTilesOfSeveralRowBlocks) {
   EXPECT_GE(ran, 50);
   EXPECT_GE(merged, 200);
   EXPECT_GE(opened_by_another, 50);
+  EXPECT_GE(beside_tiles, 20);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 // On the machine as it is, a late row also parts tiles that share weights in the cache: the GEMM gets slower
 // too, and rightly takes that part of the added wall. With everything in the cache the delay stands alone.
-enum class Cache { real, holds_all };
+enum class Machine { seed, seed_in_cache, h200_in_cache };
 // Whether the steps may be given more than was added.
 enum class More { where_tiles_gave_way, where_fetches_overlap };
 
@@ -36,9 +36,23 @@ double longest_tile_us(const timeline::Timeline& timeline) {
   return static_cast<double>(mainloop + epilogue) / 1e3;
 }
 
-void check(const TruthPoint& point, const char* run, const Problem& problem, Cache cache,
+using Simulate = timeline::Timeline (*)(const Problem&, const Config&);
+
+Simulate simulator_of(Machine machine) {
+  switch (machine) {
+    case Machine::seed:
+      return simulated;
+    case Machine::seed_in_cache:
+      return simulated_in_cache;
+    default:
+      return simulated_on_h200_in_cache;
+  }
+}
+
+void check(const TruthPoint& point, const char* run, const Problem& problem, Machine machine,
            Config config = {}, More more = More::where_tiles_gave_way) {
-  const auto simulate = cache == Cache::real ? simulated : simulated_in_cache;
+  const Simulate simulate = simulator_of(machine);
+  const bool in_cache = machine != Machine::seed;
   const timeline::Timeline before = simulate(problem, config);
   for (const int delay_us : point.delays_us) {
     SCOPED_TRACE(std::string(run) + ", " + std::to_string(delay_us) + " us");
@@ -52,12 +66,12 @@ void check(const TruthPoint& point, const char* run, const Problem& problem, Cac
     // A delay that overlap hides would prove nothing.
     EXPECT_GE(row.added_us, 0.5 * delay_us);
     EXPECT_GE(row.share(), 0.95);
-    if (cache == Cache::holds_all) {
+    if (in_cache) {
       // Less only where the late row put a tile more of its block behind it on the path: one at most.
       const double tile_us = std::clamp(row.tiles_us, 0.0, longest_tile_us(before));
       EXPECT_GE(row.steps_share(), 0.95 - tile_us / row.added_us);
     }
-    if (cache == Cache::holds_all && more == More::where_tiles_gave_way) {
+    if (in_cache && more == More::where_tiles_gave_way) {
       // More than was added only where it took the place of tiles that ran beside it on the path.
       EXPECT_LE(row.steps_share(), 1.05 + std::max(0.0, -row.tiles_us / row.added_us));
     }
@@ -67,16 +81,16 @@ void check(const TruthPoint& point, const char* run, const Problem& problem, Cac
 class TruthTest : public testing::TestWithParam<TruthPoint> {};
 
 TEST_P(TruthTest, SeedShape) {
-  check(GetParam(), "seed", seed_problem("uniform"), Cache::holds_all);
+  check(GetParam(), "seed", seed_problem("uniform"), Machine::seed_in_cache);
 }
 TEST_P(TruthTest, SeedShapeSkewed) {
-  check(GetParam(), "zipf", seed_problem("zipf:1.2"), Cache::holds_all);
+  check(GetParam(), "zipf", seed_problem("zipf:1.2"), Machine::seed_in_cache);
 }
 TEST_P(TruthTest, SmallShape) {
-  check(GetParam(), "small", small_problem("uniform"), Cache::holds_all);
+  check(GetParam(), "small", small_problem("uniform"), Machine::seed_in_cache);
 }
 TEST_P(TruthTest, SeedShapeOnItsMachine) {
-  check(GetParam(), "seed", seed_problem("uniform"), Cache::real);
+  check(GetParam(), "seed", seed_problem("uniform"), Machine::seed);
 }
 
 // One block per job, nothing ordered, no further hands.
@@ -88,7 +102,7 @@ TEST(Truth, JobsOfTheFirstFusedForm) {
   config.all_hands = false;
   for (const TruthPoint& point : truth_points()) {
     if (point.point == InjectPoint::job || point.point == InjectPoint::push) {
-      check(point, "first", seed_problem("uniform"), Cache::holds_all, config);
+      check(point, "first", seed_problem("uniform"), Machine::seed_in_cache, config);
     }
   }
 }
@@ -99,7 +113,20 @@ TEST(Truth, WhereEveryBlockFetchesFirst) {
   Config config;
   config.dispatch_comm_sms = 0;
   for (const TruthPoint& point : truth_points()) {
-    check(point, "fetch", seed_problem("uniform"), Cache::holds_all, config,
+    check(point, "fetch", seed_problem("uniform"), Machine::seed_in_cache, config,
+          More::where_fetches_overlap);
+  }
+}
+
+// The same with half of the tokens behind the head, where a block fetches one token at a time.
+TEST(Truth, WhereBlocksFetchBesideTheirTiles) {
+  Config config;
+  config.dispatch_comm_sms = 0;
+  config.dispatch_head = 50;
+  config.activation = Activation::fused;
+  config.tile = TileShape::m160n256;
+  for (const TruthPoint& point : truth_points()) {
+    check(point, "head", seed_problem("uniform"), Machine::h200_in_cache, config,
           More::where_fetches_overlap);
   }
 }

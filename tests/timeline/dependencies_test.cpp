@@ -162,6 +162,39 @@ TEST(Dependencies, KernelsEndWithTheirLastBlock) {
   }
 }
 
+// Two slots fetch tokens 0 to 2, then the tile waits; a third lane fetches 3 and 4 beside it, 4 while the tile runs.
+TEST(Dependencies, WhatFetchesBesideTilesBeginsWithThemAndHoldsUpNoTile) {
+  Timeline timeline;
+  timeline.wiring.ranks = 1;
+  for (const int lane : {0, 2, 3, 4}) {
+    timeline.tracks.push_back(
+        {.stage = Stage::dispatch_gemm, .role = Role::compute, .block = 5, .lane = lane});
+  }
+  const auto pull = [](std::int64_t begin, std::int64_t end, std::uint32_t track, int token) {
+    return Event{.begin_ns = begin, .end_ns = end, .track = track, .token = token};
+  };
+  const auto tile = [](std::int64_t begin, std::int64_t end, Kind kind) {
+    return Event{.begin_ns = begin, .end_ns = end, .row_block = 0, .index = 0, .kind = kind};
+  };
+  timeline.events = {tile(42, 60, Kind::gate_wait),
+                     tile(60, 90, Kind::mainloop),
+                     pull(0, 20, 1, 0),
+                     pull(20, 38, 1, 1),
+                     pull(0, 40, 2, 2),
+                     pull(40, 41, 3, 3),
+                     pull(41, 70, 3, 4)};
+  for (Event& event : timeline.events) {
+    event.kind = event.token >= 0 ? Kind::pull : event.kind;
+  }
+  const Dependencies dependencies(timeline);
+  EXPECT_EQ(dependencies.previous_on_track(5), 4U);  // the slot that was through last
+  EXPECT_EQ(dependencies.previous_on_track(6), 5U);
+  EXPECT_EQ(dependencies.previous_on_track(0), 4U);  // not token 3, which ended later
+  EXPECT_EQ(dependencies.previous_on_track(1), 0U);
+  EXPECT_EQ(dependencies.previous_on_track(2), kNone);
+  EXPECT_EQ(dependencies.previous_on_track(4), kNone);
+}
+
 TEST(Dependencies, AnythingMayBeAskedOfAnyTimeline) {
   Timeline timeline = tiny_layer();
   timeline.events[3].token = 1 << 20;

@@ -10,7 +10,8 @@
 //             lane 2 + 4g + 1      its sums
 //             lane 2 + 4g + 2, 3   its pushes, in turns: push, elect, watermark
 //   block per job, lane 0          ready_wait, sum, push, elect, watermark
-//   kernel 1 without communication blocks: the slots of compute blocks are lanes 2 and up
+//   kernel 1 without communication blocks: the slots of compute blocks are lanes 2 and up; behind them, the one that
+//                                          fetches beside the tiles
 //   final reduce                   reduce_wait, reduce
 //
 // Four things are not copied from the records as they stand. A gate's wait begins when the block has no
