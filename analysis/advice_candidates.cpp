@@ -114,6 +114,21 @@ class Rules {
     return statement;
   }
 
+  // For a token beside them in shared memory.
+  bool tiles_leave_room() const {
+    return config_.activation == Activation::fused &&
+           (config_.tile == TileShape::m160n256 || config_.tile == TileShape::m288n128);
+  }
+
+  // What a smaller head cuts, and what a larger one.
+  std::string head_evidence(std::int64_t exposed) const {
+    const std::int64_t before =
+        attribution_.path.exposed_by_step[static_cast<std::size_t>(Step::dispatch_head)];
+    return fmt::format(
+        "the dispatch exposes {} on the critical path: {} before the first tile, {} after it",
+        spoken_us(exposed), spoken_us(before), spoken_us(exposed - before));
+  }
+
   void dispatch() {
     const auto& exposed_by_step = attribution_.path.exposed_by_step;
     std::int64_t exposed = 0;
@@ -127,6 +142,8 @@ class Rules {
     const int sms = config_.dispatch_comm_sms;
     if (sms > 0) {
       suggest_counts("dispatch_comm_sms", {sms + 4, sms + 8, sms * 2}, evidence, exposed);
+    } else if (tiles_leave_room()) {
+      suggest_counts("dispatch_head", {25, 50, 75, 100}, head_evidence(exposed), exposed);
     }
     const int tokens = config_.tokens_per_block;
     suggest_counts("tokens_per_block", {tokens + 4, tokens - 4}, evidence, exposed);

@@ -48,6 +48,9 @@ std::string advice(Step step, const Findings& findings) {
                  ? "pull_order=by_slot: rows then arrive in the order of the tiles"
                  : "another slot_order: it changes which rank is asked first";
     case Step::dispatch_bandwidth:
+      if (is("dispatch_comm_sms", "0") && !is("dispatch_head", "100")) {
+        return "a larger dispatch_head: behind the head each block fetches one token at a time";
+      }
       return larger_was_tried(findings, "dispatch_comm_sms")
                  ? "more dispatch_comm_sms cost the GEMM more than they won here, so another "
                    "slot_order, which "
@@ -237,8 +240,9 @@ void say_edges(const Findings& findings, std::vector<std::string>& next) {
     }
     const std::optional<double> value = number_in(found->second);
     const bool low = found->second == axis.values.front();
-    // No knob goes below 0.
-    if (value && (low ? *value > 0 : found->second == axis.values.back())) {
+    // No knob goes below 0, and no percentage beyond 100.
+    const bool last = axis.axis == "dispatch_head" && value == 100;
+    if (value && (low ? *value > 0 : !last && found->second == axis.values.back())) {
       next.push_back(fmt::format("{}={} is the {} value swept: extend the axis {}.", axis.axis,
                                  found->second, low ? "smallest" : "largest", low ? "down" : "up"));
     }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/advice.hpp"
 #include "analysis/summary.hpp"
 #include "engine/sim/simulate.hpp"
 #include "simulated.hpp"
@@ -211,6 +212,34 @@ TEST(SimulatedHead, GatesBlameTheTokenThatWasFetchedBesideTiles) {
   }
   EXPECT_GT(for_it, 0);
   EXPECT_GT(for_others, 0);
+}
+
+// Suggested where all blocks fetch and the tiles leave room, and nowhere else.
+TEST(SimulatedHead, AdviceSuggestsAnotherHeadWhereThereMayBeOne) {
+  const auto suggested = [](const Config& config) {
+    const Timeline timeline = simulated_on_h200(layer(), config);
+    std::vector<std::string> heads;
+    for (const Suggestion& each : candidates(timeline, attribute(timeline), config)) {
+      if (each.knob == "dispatch_head") {
+        EXPECT_NE(each.evidence.find("before the first tile"), std::string::npos) << each.evidence;
+        EXPECT_EQ(std::to_string(each.config.dispatch_head), each.to);
+        EXPECT_GT(each.at_most_us, 0);
+        heads.push_back(each.to);
+      }
+    }
+    return heads;
+  };
+  EXPECT_EQ(suggested(fetching(100)), (std::vector<std::string>{"25", "50", "75"}));
+  EXPECT_EQ(suggested(fetching(50)), (std::vector<std::string>{"25", "75", "100"}));
+  Config config = fetching(100);
+  config.tile = TileShape::m128n256;
+  EXPECT_TRUE(suggested(config).empty());
+  config = fetching(100);
+  config.activation = Activation::separate;
+  EXPECT_TRUE(suggested(config).empty());
+  config = fetching(100);
+  config.dispatch_comm_sms = 16;
+  EXPECT_TRUE(suggested(config).empty());
 }
 
 TEST(SimulatedHead, ViewsOfExposedCommunicationAgree) {

@@ -90,6 +90,35 @@ TEST(Legality, TokenSlotsFitSharedMemory) {
   expect_all(why([](Config& c) { c.tokens_per_block = 0; }), {"tokens_per_block 0"});
 }
 
+TEST(Legality, TokensAreFetchedBesideTilesThatLeaveRoom) {
+  DeviceLimits device = kDevice;
+  device.fetches_first = true;
+  const auto refusal = [&](const std::function<void(Config&)>& change) {
+    Config config;
+    config.dispatch_comm_sms = 0;
+    config.dispatch_head = 50;
+    config.activation = Activation::fused;
+    config.tile = TileShape::m160n256;
+    change(config);
+    return why_illegal({load_shape("seed-tp4"), {}, {}}, config, device);
+  };
+  for (const int head : {0, 1, 99, 100}) {
+    EXPECT_EQ(refusal([=](Config& c) { c.dispatch_head = head; }), "") << head;
+  }
+  EXPECT_EQ(refusal([](Config& c) { c.tile = TileShape::m288n128; }), "");
+  EXPECT_EQ(refusal([](Config& c) { c.dispatch_head = 101; }),
+            "dispatch_head 101 is not a percentage: from 0 to 100");
+  expect_all(refusal([](Config& c) { c.dispatch_comm_sms = 16; }),
+             {"dispatch_head 50", "dispatch_comm_sms 16", "set dispatch_head to 100"});
+  for (const TileShape tile : {TileShape::automatic, TileShape::m128n128, TileShape::m128n256}) {
+    expect_all(refusal([=](Config& c) { c.tile = tile; }),
+               {"dispatch_head 50", "160x256 and 288x128", "dispatch_head to 100"});
+  }
+  expect_all(refusal([](Config& c) { c.activation = Activation::separate; }),
+             {"dispatch_head 50", "activation fused", "dispatch_head to 100"});
+  EXPECT_EQ(refusal([](Config& c) { c.form = LayerForm::serial; }), "");
+}
+
 TEST(Legality, WatermarkChunks) {
   EXPECT_EQ(why([](Config& c) { c.watermark_chunks = 512; }), "");
   expect_all(why([](Config& c) { c.watermark_chunks = 513; }),

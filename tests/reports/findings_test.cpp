@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "reports/sections.hpp"
 #include "synthetic.hpp"
@@ -208,6 +209,45 @@ TEST(Findings, AnAxisIsExtendedWhereItHasRoomAndNotBelowZero) {
   EXPECT_TRUE(says(next_with_smallest_as("1"),
                    "dispatch_comm_sms=1 is the smallest value swept: extend the axis down."));
   EXPECT_FALSE(says(next_with_smallest_as("0"), "dispatch_comm_sms=0 is the smallest"));
+}
+
+// With a percentage in the place of a count: the best is the largest value swept, and 100 has nothing above it.
+TEST(Findings, APercentageIsNotExtendedBeyondAHundred) {
+  const ReportInput synthetic = synthetic_input();
+  const auto next_with_largest_as = [&](const std::string& largest) {
+    ReportInput input = synthetic;
+    std::replace(input.axes.begin(), input.axes.end(), std::string("dispatch_comm_sms"),
+                 std::string("dispatch_head"));
+    for (ReportTrial& trial : input.trials) {
+      if (auto knob = trial.knobs.extract("dispatch_comm_sms"); !knob.empty()) {
+        const bool most = knob.mapped() == "16";
+        trial.knobs["dispatch_head"] = most ? largest : knob.mapped();
+        trial.median_us /= most ? 2 : 1;
+      }
+    }
+    EXPECT_EQ(find(input).best()->knobs.at("dispatch_head"), largest);
+    return find(input).next;
+  };
+  EXPECT_TRUE(says(next_with_largest_as("75"),
+                   "dispatch_head=75 is the largest value swept: extend the axis up."));
+  EXPECT_FALSE(says(next_with_largest_as("100"), "dispatch_head=100 is the"));
+}
+
+TEST(Findings, AHeadThatIsTooSmallIsNamed) {
+  ReportInput input = synthetic_input();
+  analysis::CriticalPath& path = input.chosen->attribution.path;
+  path.exposed_by_step[static_cast<std::size_t>(analysis::Step::dispatch_bandwidth)] =
+      2 * input.chosen->attribution.wall_ns;
+  for (const auto& [sms, head, names_it] :
+       {std::tuple{"0", "50", true}, {"0", "100", false}, {"16", "100", false}}) {
+    for (ReportTrial& trial : input.trials) {
+      trial.knobs["dispatch_comm_sms"] = sms;
+      trial.knobs["dispatch_head"] = head;
+    }
+    EXPECT_EQ(says(find(input).next, "Against the dispatch bandwidth: a larger dispatch_head"),
+              names_it)
+        << sms << " " << head;
+  }
 }
 
 TEST(Findings, HeatmapHasTheSmallestWallOverTheOtherKnobs) {
