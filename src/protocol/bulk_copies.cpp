@@ -159,6 +159,15 @@ void Thread::learn_groups(int pending, bool reads) {
   }
 }
 
+void Thread::leave_shared_memory() const {
+  if (loads_ > 0 || !groups_done(0, true) || groups_[committed_ % kGroups].to_read > 0) {
+    machine_.report(
+        FindingKind::incomplete,
+        to_string(label_) +
+            " ends while a bulk copy may still read or write its block's shared memory");
+  }
+}
+
 void WaitGroups::await_suspend(std::coroutine_handle<> who) const {
   thread.handle_ = who;
   thread.blocked_ = reads ? Blocked::read : Blocked::stored;

@@ -136,6 +136,7 @@ void Machine::forget_barriers(MbarrierId mbarriers, int mbarrier_count, BarrierI
                               int barrier_count) {
   for (MbarrierId id = mbarriers; id < mbarriers + mbarrier_count; ++id) {
     mbarriers_[id]->waiters = {};
+    mbarriers_[id]->watcher = -1;
   }
   for (BarrierId id = barriers; id < barriers + barrier_count; ++id) {
     NamedBarrier& barrier = *barriers_[id];
@@ -312,12 +313,7 @@ void Machine::finish(Thread& thread) {
   thread.root_.destroy();
   thread.alive_ = false;
   --live_threads_;
-  if (thread.loads_ > 0 || !thread.groups_done(0, true) ||
-      thread.groups_[thread.committed_ % Thread::kGroups].to_read > 0) {
-    report(FindingKind::incomplete,
-           to_string(thread.label_) +
-               " ends while a bulk copy may still read or write its block's shared memory");
-  }
+  thread.leave_shared_memory();
   if (thread.launch_ >= 0) {
     Launch& launch = *launches_[thread.launch_];
     launch.end.join(thread.generic_, width_);

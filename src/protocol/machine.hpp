@@ -145,6 +145,7 @@ class Machine final : private Candidates {
   friend struct AddWord;
   friend struct WaitWord;
   friend struct WaitPhase;
+  friend struct WaitEither;
   friend struct Meeting;
   friend struct WaitGroups;
   friend struct WaitLaunch;

@@ -1,6 +1,7 @@
 // The machine's loop: who is ready, who waits, who wakes, and what it means when nobody can go on.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "protocol/machine.hpp"
@@ -68,6 +69,10 @@ bool Machine::can_go_on(const Thread& thread) const {
       return words_[thread.object_]->latest().value >= thread.expected_;
     case Blocked::phase:
       return mbarriers_[thread.object_]->passed(static_cast<std::uint32_t>(thread.expected_));
+    case Blocked::either:
+      return std::any_of(thread.either_.begin(), thread.either_.end(), [this](const Phase& phase) {
+        return mbarriers_[phase.mbarrier]->passed(phase.parity);
+      });
     case Blocked::meeting:
       return barriers_[thread.object_]->completed >= thread.expected_;
     case Blocked::stored:
@@ -235,6 +240,8 @@ std::string Machine::waits_for(const Thread& thread) const {
     }
     case Blocked::phase:
       return "an mbarrier of its block";
+    case Blocked::either:
+      return "either of two mbarriers of its block";
     case Blocked::meeting:
       return "a named barrier of its block";
     case Blocked::stored:

@@ -45,7 +45,11 @@ std::vector<Reduction> reductions() {
       [](Scenario& s) { s.block_group = 2; },
       [](Scenario& s) { s.config.watermark_chunks = 1; },
       [](Scenario& s) { s.config.tokens_per_block = 1; },
-      [](Scenario& s) { s.config.tile = TileShape::m128n256; },
+      [](Scenario& s) { s.config.dispatch_head = 0; },
+      [](Scenario& s) {
+        s.config.dispatch_head = 100;
+        s.config.tile = TileShape::m128n256;
+      },
       [](Scenario& s) { s.config.tile_counter = TileCounter::none; },
       [](Scenario& s) { s.config.dispatch = Dispatch::scatter; },
       [](Scenario& s) { s.config.launch = LaunchOrder::stream; },

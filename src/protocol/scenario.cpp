@@ -83,10 +83,17 @@ void draw_knobs(Scenario& s, Random& random) {
   c.watermark_chunks = between(random, 1, s.tokens_per_rank);
   c.activation = one_of(random, {Activation::separate, Activation::fused});
   c.dispatch = random.below(3) == 0 ? Dispatch::gather : Dispatch::scatter;
+  const bool beside_tiles = c.dispatch == Dispatch::scatter && random.below(4) == 0;
+  if (beside_tiles) {
+    c.dispatch_comm_sms = 0;
+    c.dispatch_head = one_of(random, {0, 0, 30, 60});
+    c.activation = Activation::fused;
+  }
   const bool may_overlap = !per_job && c.activation == Activation::fused;
   c.launch = may_overlap && random.below(3) != 0 ? LaunchOrder::programmatic : LaunchOrder::stream;
   c.tile_counter = one_of(random, {TileCounter::none, TileCounter::kernel_2, TileCounter::both});
-  c.tile = one_of(random, {TileShape::m128n256, TileShape::m128n128});
+  c.tile = beside_tiles ? one_of(random, {TileShape::m160n256, TileShape::m288n128})
+                        : one_of(random, {TileShape::m128n256, TileShape::m128n128});
   c.schedule = one_of(
       random, {ScheduleSite::host, ScheduleSite::device, ScheduleSite::fused, ScheduleSite::fused});
   c.graph = random.below(2) == 0;

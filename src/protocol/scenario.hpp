@@ -59,7 +59,12 @@ struct Scenario {
 
   int tokens() const { return ranks * tokens_per_rank; }
   int device_of(int rank) const { return rank % devices; }
-  int n_tiles() const { return config.tile == TileShape::m128n128 ? 2 : 1; }
+  int n_tiles() const {
+    return config.tile == TileShape::m128n128 || config.tile == TileShape::m288n128 ? 2 : 1;
+  }
+  bool fetches_beside_tiles() const {
+    return subject == Subject::layer && config.dispatch_head < 100;
+  }
 };
 
 // The most that a drawn scenario may have.

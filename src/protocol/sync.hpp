@@ -64,6 +64,7 @@ struct Mbarrier {
   std::uint32_t completed = 0;
   Component copier = -1;  // of the loads that it counts
   Waiters waiters;
+  std::int32_t watcher = -1;       // a thread that waits for this one or another
   Clock open_generic, open_async;  // of the phase that is filling
   Clock generic, async;            // of the phases that are complete
 

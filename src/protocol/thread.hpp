@@ -30,7 +30,7 @@ struct Span {
 };
 
 // What a thread is blocked on.
-enum class Blocked : std::uint8_t { no, word, phase, meeting, stored, read, launch, sms };
+enum class Blocked : std::uint8_t { no, word, phase, either, meeting, stored, read, launch, sms };
 
 // The awaiters. Each is a scheduling point, or blocks until its condition holds and is one then.
 struct StepPoint {
@@ -86,6 +86,19 @@ struct WaitPhase {
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<> who) const;
   bool await_resume() const;
+};
+// Of an mbarrier: it is over when the barrier has passed the parity.
+struct Phase {
+  MbarrierId mbarrier;
+  std::uint32_t parity;
+};
+struct WaitEither {
+  Thread& thread;
+  Phase first, second;
+  bool bounded;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> who) const;
+  void await_resume() const;
 };
 struct Meeting {
   Thread& thread;
@@ -176,6 +189,9 @@ class Thread {
   void commit_group();
   WaitGroups wait_stored(int pending = 0) { return {*this, pending, false}; }
   WaitGroups wait_read(int pending = 0) { return {*this, pending, true}; }
+  // None of its copies may use shared memory any more. Checked at a thread's end; here, at the end of a role that
+  // promises it.
+  void leave_shared_memory() const;
 
   // --- barriers of a block -------------------------------------------------------------------------
   void init_mbarrier(MbarrierId id, int threads, bool loads);
@@ -185,6 +201,10 @@ class Thread {
   bool has_passed(MbarrierId id, std::uint32_t parity) const;  // a test: learns nothing
   WaitPhase wait_phase(MbarrierId id, std::uint32_t parity, bool bounded = false) {
     return {*this, id, parity, bounded};
+  }
+  // For a thread that tests two in turn: until one of them is over, or the wait is given up. Learns nothing.
+  WaitEither wait_either(Phase first, Phase second, bool bounded) {
+    return {*this, first, second, bounded};
   }
   // bar.sync: `threads` of them arrive with this call, `count` in all. With a vote, __syncthreads_and.
   Meeting meet(BarrierId id, int threads, int count, bool vote = true);
@@ -206,6 +226,7 @@ class Thread {
   friend struct AddWord;
   friend struct WaitWord;
   friend struct WaitPhase;
+  friend struct WaitEither;
   friend struct Meeting;
   friend struct WaitGroups;
   friend struct WaitLaunch;
@@ -254,10 +275,11 @@ class Thread {
   std::int32_t bounded_at_ = -1;
   std::int32_t next_waiter_ = -1;
   Waiters* waiting_in_ = nullptr;
-  Waiters own_waiters_;  // for its copies
+  Waiters own_waiters_;  // for its copies, or for either of two mbarriers
   Blocked blocked_ = Blocked::no;
   std::int32_t object_ = -1;
   std::uint64_t expected_ = 0;
+  std::array<Phase, 2> either_{};
   bool is_bounded_ = false;
   bool timed_out_ = false;
 };

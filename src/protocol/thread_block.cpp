@@ -17,6 +17,7 @@ void Thread::init_mbarrier(MbarrierId id, int threads, bool loads) {
   barrier.copies = 0;
   barrier.completed = 0;
   barrier.waiters = {};
+  barrier.watcher = -1;
   barrier.copier = loads ? machine_.take_component(device_, launch_) : Component{-1};
   for (Clock* clock :
        {&barrier.open_generic, &barrier.open_async, &barrier.generic, &barrier.async}) {
@@ -35,6 +36,9 @@ void Machine::complete_phase_if_full(Mbarrier& barrier) {
   barrier.pending = barrier.threads;
   ++barrier.completed;
   wake(barrier.waiters);
+  if (barrier.watcher >= 0) {
+    wake(threads_[barrier.watcher]->own_waiters_);
+  }
 }
 
 void Thread::expect_copies(MbarrierId id, int copies) {
@@ -89,6 +93,25 @@ bool WaitPhase::await_resume() const {
   thread.generic_.join(barrier.generic, thread.machine_.width_);
   thread.async_.join(barrier.async, thread.machine_.width_);
   return true;
+}
+
+void WaitEither::await_suspend(std::coroutine_handle<> who) const {
+  thread.handle_ = who;
+  thread.blocked_ = Blocked::either;
+  thread.either_ = {first, second};
+  thread.is_bounded_ = bounded;
+  for (const Phase& phase : thread.either_) {
+    thread.machine_.mbarrier(phase.mbarrier).watcher = thread.index_;
+  }
+  thread.machine_.block(thread, thread.own_waiters_);
+}
+void WaitEither::await_resume() const {
+  const bool is_over = thread.has_passed(first.mbarrier, first.parity) ||
+                       thread.has_passed(second.mbarrier, second.parity);
+  if (thread.timed_out_ && !is_over) {
+    thread.give_up();
+  }
+  thread.timed_out_ = false;
 }
 
 // --- named barriers ------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // Kernel 1: kernels/dispatch_gemm.cuh and kernels/communication.cuh.
-#include "protocol/layer/gemm.hpp"
+#include "protocol/layer/background_fetch.hpp"
 #include "protocol/layer/resident_kernel.hpp"
+#include "protocol/layer/token_copies.hpp"
 
 namespace fusescope::protocol {
 namespace {
@@ -12,28 +13,14 @@ struct RowSlot {
   int rank;
   int slot;
   int block, blocks;    // among the communication blocks
+  int tokens;           // so many, from the begin of the pull order
   int fetched_threads;  // fetches first: threads that meet with this one; 0 = the block only fetches
 };
-
-// To where the GEMM reads it.
-void store_row(Thread& t, const RowSlot& r, int token, Span row) {
-  const RankPlaces& mine = r.layer.places[r.rank];
-  if (r.layer.gathers()) {
-    t.start_store({mine.all_tokens + token, 1}, row, r.round.stamp, r.rank);
-  } else {
-    for (int k = 0; k < r.layer.s.topk; ++k) {
-      t.start_store({mine.gathered + r.round.slot(r.rank, token, k), 1}, row, r.round.stamp,
-                    r.rank);
-    }
-  }
-  t.commit_group();
-}
 
 // Communication::run_slot. One thread per row slot.
 Task run_slot(Thread& t, RowSlot r) {
   Layer& layer = r.layer;
   const Round& round = r.round;
-  const RankPlaces& mine = layer.places[r.rank];
   const MbarrierId landed = r.smem.landed + r.slot;
   const Span row = layer.smem_row(r.smem, r.slot);
   t.init_mbarrier(landed, 1, true);
@@ -45,25 +32,17 @@ Task run_slot(Thread& t, RowSlot r) {
   bool stopped = earlier != 0;
   std::uint32_t parity = 0;
   const int per_block = layer.s.config.tokens_per_block;
-  for (int i = r.slot * r.blocks + r.block; i < layer.s.tokens(); i += r.blocks * per_block) {
-    int token = i;
-    if (layer.s.config.pull_order == PullOrder::by_slot) {
-      t.read(mine.pull_order, round.stamp);
-      token = round.tables[r.rank].pull_order[i];
-    }
+  for (int i = r.slot * r.blocks + r.block; i < r.tokens; i += r.blocks * per_block) {
+    const int token = token_at(t, layer, round, i);
     if (stopped) {
       break;
     }
     // pull
-    const int source = layer.source_rank(token);
-    const int row_of_source = token - source * layer.s.tokens_per_rank;
-    const bool started = token != 0 || !layer.loses(Fault::lost_pull, r.rank, round);
-    const bool in_place = layer.gathers() && source == r.rank;
+    const bool started = !pull_is_lost(t, layer, round, token);
+    const bool in_place = is_in_place(t, layer, token);
     if (!in_place || !started) {
       if (started) {
-        t.arrive_expecting(landed, 1);
-        t.start_load(row, {layer.places[source].tokens + row_of_source, 1}, 1, round.stamp, landed,
-                     source);
+        start_pull(t, layer, round, token, row, landed);
       }
       const bool pulled = co_await t.wait_phase(landed, parity, true);
       stopped = !pulled;
@@ -77,9 +56,8 @@ Task run_slot(Thread& t, RowSlot r) {
         parity ^= 1;
       }
     }
-    t.read(mine.slots, round.stamp);
     if (!in_place) {
-      store_row(t, r, token, row);
+      start_scatter(t, layer, round, token, row);
       if (layer.has(Bug::arrival_counted_after_read)) {
         co_await t.wait_read();
       } else {
@@ -89,15 +67,8 @@ Task run_slot(Thread& t, RowSlot r) {
         t.fence_proxy_async();
       }
     }
-    // count_arrivals
-    if (!in_place && !layer.has(Bug::arrival_fence_missing)) {
-      t.fence(Scope::gpu);
-    }
-    const int first = token == 0 && layer.loses(Fault::lost_arrival, r.rank, round) ? 1 : 0;
-    for (int k = first; k < layer.s.topk; ++k) {
-      co_await t.fetch_add(mine.arrivals + round.slot(r.rank, token, k) / layer.s.row_block, 1,
-                           Order::relaxed, Scope::gpu);
-    }
+    const bool fenced = !in_place && !layer.has(Bug::arrival_fence_missing);
+    co_await count_arrivals(t, layer, round, token, fenced);
   }
   t.fence_proxy_async();
   if (r.fetched_threads > 0 && !layer.has(Bug::fetched_barrier_missing)) {
@@ -130,6 +101,9 @@ Task run_role(Thread& t, Compute c, int threads, bool is_first, Tiles tiles) {
     }
   }
   if (is_first) {
+    if (c.gemm.rest_from >= 0) {
+      init_background_fetch(t, c.gemm);
+    }
     init_gemm(t, c.gemm);
   }
   co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
@@ -183,6 +157,7 @@ Task begin_dispatch_gemm(ResidentKernel& kernel, Layer& layer, int rank, const R
   const int comm_blocks = s.config.dispatch_comm_sms;
   const int compute_blocks = s.sms - comm_blocks;
   const bool fetches_first = comm_blocks == 0;
+  const int head = s.tokens() * s.config.dispatch_head / 100;
   for (int block = 0; block < s.sms; ++block) {
     const BlockPlaces& b = kernel.begin_block(block);
     const bool computes = block < compute_blocks;
@@ -191,7 +166,7 @@ Task begin_dispatch_gemm(ResidentKernel& kernel, Layer& layer, int rank, const R
         Thread& t = kernel.thread(Role::puller, block, slot, true);
         machine.start(
             t, run_slot(t, {layer, round, b, rank, slot, computes ? block : block - compute_blocks,
-                            computes ? compute_blocks : comm_blocks, computes ? 32 : 0}));
+                            computes ? compute_blocks : comm_blocks, head, computes ? 32 : 0}));
       }
     }
     if (!computes) {
@@ -219,12 +194,14 @@ Task begin_dispatch_gemm(ResidentKernel& kernel, Layer& layer, int rank, const R
         .halves = true,
         .gate = mine.arrivals,
         .open_at = static_cast<std::uint64_t>(s.row_block),
+        .rest_from = s.fetches_beside_tiles() ? head : -1,
         .signal = mine.computed,
         .loses_tile = layer.loses(Fault::lost_activations, rank, round)};
     const auto meets = [&](int threads) { return fetches_first ? threads : 0; };
     Thread& p = kernel.thread(Role::producer, block, -1, false);
     machine.start(p, producer(p, {gemm, meets(kProducerThreads)}));
-    Thread& r = kernel.thread(layer.gathers() ? Role::relay : Role::scheduler, block, -1, false);
+    Thread& r = kernel.thread(layer.gathers() ? Role::relay : Role::scheduler, block, -1,
+                              s.fetches_beside_tiles());
     machine.start(r, scheduler(r, {gemm, meets(kSchedulerThreads)}));
     const int warps = consumer_warps(s, gemm.activates);
     for (int group = 0; group < kConsumers; ++group) {

@@ -26,6 +26,7 @@ struct GemmCall {
   bool halves;            // the GEMM knows slack: empty second halves of row blocks are left out
   WordId gate = -1;       // one word per row block; -1 = none
   std::uint64_t open_at = 0;
+  int rest_from = -1;       // in pull order: tokens that blocks fetch beside their tiles; -1 = none
   WordId signal = -1;       // one word per row block; -1 = none
   bool loses_tile = false;  // a fault: row block 0's first tile is not signalled
 };

@@ -33,7 +33,8 @@ MachineSize Layer::size_of(const Scenario& s) {
   const bool is_layer = s.subject == Subject::layer;
   const bool gathers = is_layer && s.config.dispatch == Dispatch::gather;
   const int gemm_1 = gemm(s.config.activation == Activation::fused) +
-                     (gathers ? kStages : 0);  // the rows of each stage
+                     (gathers ? kStages : 0) +            // the rows of each stage
+                     (s.fetches_beside_tiles() ? 3 : 0);  // a load, its stores' reads and writes
   // Four parts, the loads of each piece, the push's read and write.
   const int group = 2 + kSummingWarps + kJobPieces + 2;
   const int comm_1 = s.config.dispatch_comm_sms;

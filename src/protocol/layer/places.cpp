@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kSmemRows = kMostTokensPerBlock * kMostPushRows;
 constexpr int kGemmRows = kStages + kMostChunks;
-static_assert(kSmemRows >= kGemmRows);
+static_assert(kSmemRows > kRoomRow);
 
 Name of(const char* what, int rank, int i = -1) {
   return {what, static_cast<std::int16_t>(rank), static_cast<std::int16_t>(i), -1, -1};
@@ -47,13 +47,15 @@ BlockPlaces add_block(Machine& machine, const Scenario& s, int rank, int device,
   places.lenders = memory.add(of("lender", rank, block), kConsumers * kMostChunks);
   places.next = memory.add(of("next", rank, block), 1);
   places.gave_up = memory.add(of("gave_up", rank, block), 1);
-  places.cells = places.gave_up + 1 - places.smem;
+  places.fetch_state = memory.add(of("fetch_state", rank, block), 1);
+  places.cells = places.fetch_state + 1 - places.smem;
   places.full = machine.add_mbarriers(kStages);
   places.empty = machine.add_mbarriers(kStages);
   places.staged = machine.add_mbarriers(kConsumers * kMostChunks);
   places.drained = machine.add_mbarriers(kConsumers * kMostChunks);
   places.found = machine.add_mbarriers(1);
   places.asked = machine.add_mbarriers(1);
+  places.fetched = machine.add_mbarriers(1);
   places.landed = machine.add_mbarriers(kMostTokensPerBlock);
   places.rows_landed = machine.add_mbarriers(kStages);
   places.named = machine.add_barriers(kNamedBarriers);

@@ -15,6 +15,7 @@ inline constexpr int kConsumers = 2;
 inline constexpr int kConsumerWarps = 2;  // of a group, where they are told apart
 inline constexpr int kMostChunks = 2;     // staged output of a group
 inline constexpr int kMostLentChunks = 1;
+inline constexpr int kRoomRow = kStages + kMostChunks;  // of a token that is fetched beside tiles
 inline constexpr int kJoinSlots = 8;
 inline constexpr int kMostJobGroups = 3;
 inline constexpr int kMostTokensPerBlock = 3;  // pushers, in gemm_reduce_scatter
@@ -73,10 +74,10 @@ struct JobPlaces {
 // the device. Row slots overlap with both.
 struct BlockPlaces {
   CellId smem, stage_tiles, chunk_tiles, lenders;
-  CellId next, gave_up;
+  CellId next, gave_up, fetch_state;
   int row_pitch;
   MbarrierId full, empty, staged, drained, landed;
-  MbarrierId found, asked;
+  MbarrierId found, asked, fetched;
   MbarrierId rows_landed;  // of each stage, where the GEMM gathers
   std::array<JobPlaces, kMostJobGroups> jobs;
   BarrierId named;
