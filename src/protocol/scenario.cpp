@@ -112,9 +112,13 @@ void draw_fault(Scenario& s, Random& random) {
   if (random.below(8) != 0) {
     return;
   }
-  do {
+  // Other waits run out when nothing moves any more: no copy is in flight then.
+  if (s.fetches_beside_tiles() && random.below(2) == 0) {
+    s.fault = Fault::impatience;
+  }
+  while (s.fault == Fault::none || !means_something(s.fault, s.config)) {
     s.fault = static_cast<Fault>(1 + random.below(kFaults.size() - 1));
-  } while (!means_something(s.fault, s.config));
+  }
   s.fault_rank = between(random, 0, s.ranks - 1);
   s.fault_iteration = between(random, 0, s.iterations - 1);
   if (s.fault == Fault::frozen_rank) {
