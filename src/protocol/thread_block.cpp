@@ -83,6 +83,10 @@ void WaitPhase::await_suspend(std::coroutine_handle<> who) const {
 }
 bool WaitPhase::await_resume() const {
   const Mbarrier& barrier = thread.machine_.mbarrier(mbarrier);
+  if (thread.machine_.traces()) {
+    thread.machine_.note(thread, fmt::format("mbarrier wait of parity {}{}", parity,
+                                             barrier.passed(parity) ? "" : ": given up"));
+  }
   if (!barrier.passed(parity)) {
     if (thread.timed_out_) {
       thread.give_up();
@@ -108,6 +112,10 @@ void WaitEither::await_suspend(std::coroutine_handle<> who) const {
 void WaitEither::await_resume() const {
   const bool is_over = thread.has_passed(first.mbarrier, first.parity) ||
                        thread.has_passed(second.mbarrier, second.parity);
+  if (thread.machine_.traces()) {
+    thread.machine_.note(
+        thread, fmt::format("mbarrier wait of one or the other{}", is_over ? "" : ": given up"));
+  }
   if (thread.timed_out_ && !is_over) {
     thread.give_up();
   }

@@ -178,6 +178,36 @@ TEST(MemoryModel, SharedMemoryBelongsToTheCopyUntilItWasRead) {
   expect(FindingKind::incomplete, {{0, ends_early}});
 }
 
+// Two barriers, of which the second's phase is the row's landing.
+template <bool waits>
+Task waits_for_either(Thread& t, Places p) {
+  t.write(p.source, 7, kStamp);
+  t.fence_proxy_async();
+  t.init_mbarrier(p.landed, 1, false);
+  t.init_mbarrier(p.landed + 1, 1, true);
+  t.arrive_expecting(p.landed + 1, 1);
+  t.start_load({p.smem}, {p.source}, 1, kStamp, p.landed + 1, 0);
+  co_await t.wait_either({p.landed, 0}, {p.landed + 1, 0}, false);
+  if (t.has_passed(p.landed, 0) || !t.has_passed(p.landed + 1, 0)) {
+    t.read(p.other, kStamp);  // nobody writes it: says that this was reached
+  }
+  if (waits) {
+    co_await t.wait_phase(p.landed + 1, 0);
+  }
+  t.read(p.smem, kStamp);
+}
+Task waits_for_neither(Thread& t, Places p) {
+  t.init_mbarrier(p.landed, 1, false);
+  t.init_mbarrier(p.landed + 1, 1, false);
+  co_await t.wait_either({p.landed, 0}, {p.landed + 1, 0}, true);
+}
+
+TEST(MemoryModel, AWaitForEitherBarrierHandsOnNothing) {
+  expect_ordered({{0, waits_for_either<true>}});
+  expect(FindingKind::race, {{0, waits_for_either<false>}});
+  expect(FindingKind::deadlock, {{0, waits_for_neither}});
+}
+
 // A row into shared memory by a plain asynchronous copy, and what reads it there.
 enum class Reads { itself, wgmma };
 template <Reads reads, bool source_fenced, bool landed_fenced>

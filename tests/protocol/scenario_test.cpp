@@ -16,7 +16,8 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
   std::set<Combine> combines;
   std::set<Fault> faults;
   std::set<bool> fetches_first, all_hands, shares_gpu;
-  std::array<int, 5> overlapping{}, gathering{}, both{};  // by ranks
+  std::array<int, 5> overlapping{}, gathering{}, both{}, beside_tiles{};  // by ranks
+  std::set<int> heads;
   for (std::uint64_t i = 0; i < 2000; ++i) {
     const Scenario s = draw_scenario(Subject::layer, {}, 1, i);
     ASSERT_EQ(why_illegal(s), "") << to_string(s);
@@ -33,6 +34,8 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
     overlapping[s.ranks] += is_overlapping ? 1 : 0;
     gathering[s.ranks] += is_gathering ? 1 : 0;
     both[s.ranks] += is_overlapping && is_gathering ? 1 : 0;
+    beside_tiles[s.ranks] += s.fetches_beside_tiles() ? 1 : 0;
+    heads.insert(s.config.dispatch_head);
   }
   EXPECT_GT(seen.size(), 1990u);
   EXPECT_EQ(ranks, (std::set<int>{1, 2, 3, 4}));
@@ -40,10 +43,12 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
   EXPECT_EQ(combines.size(), 2u);
   EXPECT_EQ(faults.size(), 14u);
   EXPECT_EQ(fetches_first.size() + all_hands.size() + shares_gpu.size(), 6u);
+  EXPECT_EQ(heads, (std::set<int>{0, 30, 60, 100}));
   for (int r = 1; r <= 4; ++r) {
     EXPECT_GT(overlapping[r], 100) << r;
     EXPECT_GT(gathering[r], 100) << r;
     EXPECT_GT(both[r], 30) << r;
+    EXPECT_GT(beside_tiles[r], 50) << r;
   }
 }
 
