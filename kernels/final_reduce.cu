@@ -11,7 +11,8 @@
 namespace fusescope::kernels {
 namespace {
 
-constexpr int kThreads = 256;
+// So few threads that 1024 blocks run at once, with records, too.
+constexpr int kThreads = 128;
 constexpr int kMaxBlocks = 1024;
 
 // Every sender's watermark of this chunk, by one thread per sender; all threads learn the outcome.
@@ -33,16 +34,41 @@ __device__ bool wait_for_chunk(const FinalReduceArgs& args, int chunk, Writer& w
   return __syncthreads_and(raised) != 0;
 }
 
+// Two units of a row at once, of two planes at once: four loads under way. The planes are added in the order of their
+// ranks.
 __device__ void sum_planes(const LayerArgs& layer, int t) {
-  for (int unit = static_cast<int>(threadIdx.x); unit < layer.hidden / 8; unit += kThreads) {
-    float sum[8] = {};
-    for (int r = 0; r < layer.ranks; ++r) {
-      const Bf16* row = layer.mine().staging +
-                        (static_cast<std::int64_t>(r) * layer.tokens_per_rank + t) * layer.hidden;
-      accumulate(sum, 1.0f, __ldcg(reinterpret_cast<const uint4*>(row) + unit));
+  constexpr int kAtOnce = 2;
+  const int units = layer.hidden / 8;
+  const std::int64_t plane_units = static_cast<std::int64_t>(layer.tokens_per_rank) * units;
+  const auto* first =
+      reinterpret_cast<const uint4*>(layer.mine().staging) + static_cast<std::int64_t>(t) * units;
+  auto* output = reinterpret_cast<uint4*>(layer.output) + static_cast<std::int64_t>(t) * units;
+  for (int base = static_cast<int>(threadIdx.x); base < units; base += kAtOnce * kThreads) {
+    float sums[kAtOnce][8] = {};
+    for (int r = 0; r < layer.ranks; r += kAtOnce) {
+      uint4 rows[kAtOnce][kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+#pragma unroll
+        for (int p = 0; p < kAtOnce; ++p) {
+          if (base + i * kThreads < units && r + p < layer.ranks)
+            rows[i][p] = __ldcg(first + (r + p) * plane_units + base + i * kThreads);
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+#pragma unroll
+        for (int p = 0; p < kAtOnce; ++p) {
+          if (r + p < layer.ranks)
+            accumulate(sums[i], 1.0f, rows[i][p]);
+        }
+      }
     }
-    reinterpret_cast<uint4*>(layer.output + static_cast<std::int64_t>(t) * layer.hidden)[unit] =
-        round_to_bf16(sum);
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (base + i * kThreads < units)
+        output[base + i * kThreads] = round_to_bf16(sums[i]);
+    }
   }
 }
 
