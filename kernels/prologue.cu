@@ -32,12 +32,25 @@ __device__ void send_ids(const LayerArgs& layer, std::uint64_t iteration) {
   const int hits = layer.tokens_per_rank * layer.topk;
   const std::int64_t first = static_cast<std::int64_t>(layer.rank) * hits;
   constexpr int kStride = kScheduleBlocks * kPrologueThreads;
-  for (int i = static_cast<int>(blockIdx.x) * kPrologueThreads + static_cast<int>(threadIdx.x);
-       i < hits; i += kStride) {
-    const std::uint64_t word = stamp_id(layer.own_ids[i], iteration);
-    for (int r = 0; r < layer.ranks; ++r) {
-      SystemAtomic<std::uint64_t>(layer.shared[r].stamped_ids[first + i])
-          .store(word, cuda::memory_order_relaxed);
+  constexpr int kAhead = 4;  // loads under way
+  const int thread =
+      static_cast<int>(blockIdx.x) * kPrologueThreads + static_cast<int>(threadIdx.x);
+  for (int base = thread; base < hits; base += kStride * kAhead) {
+    std::int32_t ids[kAhead];
+#pragma unroll
+    for (int n = 0; n < kAhead; ++n) {
+      if (base + n * kStride < hits)
+        ids[n] = layer.own_ids[base + n * kStride];
+    }
+#pragma unroll
+    for (int n = 0; n < kAhead; ++n) {
+      const int i = base + n * kStride;
+      if (i >= hits)
+        break;
+      for (int r = 0; r < layer.ranks; ++r) {
+        SystemAtomic<std::uint64_t>(layer.shared[r].stamped_ids[first + i])
+            .store(stamp_id(ids[n], iteration), cuda::memory_order_relaxed);
+      }
     }
   }
 }
