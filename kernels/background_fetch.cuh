@@ -17,14 +17,14 @@ class BackgroundFetch {
  public:
   // In shared memory; made by init().
   struct State {
-    std::uint64_t landed = 0;   // mbarrier
-    std::uint64_t due = 0;      // [ns] the token's next step: injected delays, pacing; 0: at once
-    std::uint64_t started = 0;  // [ns] the piece's load
-    std::int32_t place = 0;     // in pull order
+    std::uint64_t landed = 0;  // mbarrier
+    std::uint64_t due = 0;     // [ns] the token's next step: injected delays, pacing; 0: at once
+    std::uint64_t since = 0;   // [ns] when the step began
+    std::int32_t place = 0;    // in pull order
     std::int32_t token = 0;
     std::uint32_t first = 0;  // byte of the row that the piece begins with
     std::uint32_t parity = 0;
-    std::uint32_t polls = 0;
+    std::uint32_t polls = 0;  // of the step
     enum class Step : std::int32_t { next, load, land, landed, store, count, done } step;
     typename Records::Writer writer;
   };
@@ -51,19 +51,13 @@ class BackgroundFetch {
       case Step::next:
         return begin();
       case Step::load:
-        if (is_due())
-          load();
-        return true;
+        return when_due([this] { load(); });
       case Step::land:
         return land();
       case Step::landed:
-        if (is_due())
-          has_landed();
-        return true;
+        return when_due([this] { has_landed(); });
       case Step::store:
-        if (is_due())
-          store();
-        return true;
+        return when_due([this] { store(); });
       case Step::count:
         count();
         return true;
@@ -77,10 +71,41 @@ class BackgroundFetch {
   using Step = typename State::Step;
 
   __device__ const LayerArgs& layer() const { return tokens_.layer; }
-  __device__ bool is_due() const { return state_.due == 0 || now_ns() >= state_.due; }
   __device__ static std::uint64_t after(std::uint32_t ns) { return ns == 0 ? 0 : now_ns() + ns; }
   __device__ std::uint32_t piece_bytes() const {
     return min(layer().row_bytes() - state_.first, RoomBytes);
+  }
+
+  __device__ void go_on(Step step) {
+    state_.step = step;
+    state_.since = now_ns();
+    state_.polls = 0;
+  }
+
+  // As wait_until_at_least, poll by poll: what the step waits for has not come.
+  __device__ bool wait_on(Wait what, std::uint64_t expected, std::uint64_t seen) {
+    constexpr unsigned kPollsPerLook = 16;
+    if (++state_.polls % kPollsPerLook != 0)
+      return true;
+    if (!aborted(layer().guard)) {
+      const std::uint64_t waited = now_ns() - state_.since;
+      if (waited <= layer().guard.deadline_ns)
+        return true;
+      give_up(layer().guard, what, state_.token, expected, seen, waited);
+    }
+    if (state_.step == Step::land && state_.token != layer().faults.lost_pull)
+      drain(state_.landed, state_.parity);
+    state_.step = Step::done;
+    return false;
+  }
+
+  template <class Then>
+  __device__ bool when_due(Then then) {
+    const std::uint64_t now = state_.due == 0 ? 0 : now_ns();
+    if (now < state_.due)
+      return wait_on(Wait::clock, state_.due, now);
+    then();
+    return true;
   }
 
   __device__ bool begin() {
@@ -93,7 +118,7 @@ class BackgroundFetch {
     state_.first = 0;
     state_.writer.record(Point::pull_issued, token);
     state_.due = after(tokens_.pull_delay(token));
-    state_.step = Step::load;
+    go_on(Step::load);
     return true;
   }
 
@@ -102,39 +127,21 @@ class BackgroundFetch {
     if (token != layer().faults.lost_pull)
       start_load(room_, tokens_.source(token) + state_.first, piece_bytes(), state_.landed);
     state_.due = state_.first == 0 ? tokens_.book(token) : 0;
-    state_.started = now_ns();
-    state_.polls = 0;
-    state_.step = Step::land;
+    go_on(Step::land);
   }
 
-  // As wait_until_at_least, poll by poll.
   __device__ bool land() {
-    if (ptx::mbarrier_try_wait_parity(&state_.landed, state_.parity)) {
-      state_.parity ^= 1;
-      state_.step = state_.first == 0 ? Step::landed : Step::store;
-      return true;
-    }
-    constexpr unsigned kPollsPerLook = 16;
-    if (++state_.polls % kPollsPerLook != 0)
-      return true;
-    const std::uint64_t waited = now_ns() - state_.started;
-    bool stops = aborted(layer().guard);
-    if (!stops && waited > layer().guard.deadline_ns) {
-      give_up(layer().guard, Wait::pull, state_.token, 1, 0, waited);
-      stops = true;
-    }
-    if (!stops)
-      return true;
-    if (state_.token != layer().faults.lost_pull)
-      drain(state_.landed, state_.parity);
-    state_.step = Step::done;
-    return false;
+    if (!ptx::mbarrier_try_wait_parity(&state_.landed, state_.parity))
+      return wait_on(Wait::pull, 1, 0);
+    state_.parity ^= 1;
+    go_on(state_.first == 0 ? Step::landed : Step::store);
+    return true;
   }
 
   __device__ void has_landed() {
     state_.writer.record(Point::pull_landed, state_.token);
     state_.due = after(layer().delays.scatter);
-    state_.step = Step::store;
+    go_on(Step::store);
   }
 
   __device__ void store() {
@@ -147,7 +154,7 @@ class BackgroundFetch {
     state_.first += piece_bytes();
     state_.due = 0;
     if (state_.first < layer().row_bytes()) {
-      state_.step = Step::load;
+      go_on(Step::load);
       return;
     }
     state_.writer.record(Point::scattered, state_.token);

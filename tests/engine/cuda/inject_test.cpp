@@ -1,5 +1,7 @@
 // Injected delays and the link's cap lengthen the wall by what they must at least, whatever the
 // machine does: a bound that follows from the counts of operations alone. And they change no output.
+#include <map>
+
 #include "engine/cuda/cuda_test_support.hpp"
 
 namespace fusescope::engine::cuda::test {
@@ -91,8 +93,13 @@ void expect_capped(int ranks, const std::vector<Device>& devices) {
   const Shape shape = make_shape(ranks, kTokensPerRank, 512, 8, 2, 128);
   const Problem problem = make_test_problem(shape, "uniform", 3);
   LayerRunner runner(problem, devices, {.seed = 2, .deadline_ns = kTestDeadlineNs});
-  ASSERT_EQ(checked_run(runner, Config{}), "");
-  const Outputs right = read_outputs(runner);
+  std::map<Activation, Outputs> right;
+  for (const Activation activation : {Activation::separate, Activation::fused}) {
+    Config config;
+    config.activation = activation;
+    ASSERT_EQ(checked_run(runner, config), "");
+    right[activation] = read_outputs(runner);
+  }
   for (Config config : capped_forms()) {
     config.link_gbps = 0.02;  // [bytes / ns]
     SCOPED_TRACE(named(config));
@@ -100,7 +107,7 @@ void expect_capped(int ranks, const std::vector<Device>& devices) {
     const Sample sample = runner.run_once();
     const double bytes = 2.0 * (ranks - 1) * kTokensPerRank * shape.hidden;
     EXPECT_GE(sample.wall_us, kClocksAgree * 1e-3 * 2 * bytes / config.link_gbps);
-    EXPECT_EQ(first_difference(right, read_outputs(runner)), "");
+    EXPECT_EQ(first_difference(right.at(config.activation), read_outputs(runner)), "");
   }
 }
 
