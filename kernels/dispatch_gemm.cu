@@ -10,6 +10,8 @@ DispatchGemmLauncher launcher_of(const GemmVariant& variant, bool recorded) {
       return gathering_dispatch_gemm_launcher(index, recorded);
     case DispatchGemms::transposed:
       return transposed_dispatch_gemm_launcher(index, recorded);
+    case DispatchGemms::gathering_transposed:
+      return gathering_transposed_dispatch_gemm_launcher(index, recorded);
     case DispatchGemms::plain:
       break;
   }

@@ -36,11 +36,11 @@ extern template DispatchGemmLaunch launch_dispatch_gemm_variant<kFirstMmaVariant
 using DispatchGemmLauncher = DispatchGemmLaunch*;
 
 // By the file that instantiates them.
-enum class DispatchGemms { plain, gathering, transposed };
+enum class DispatchGemms { plain, gathering, transposed, gathering_transposed };
 constexpr DispatchGemms kind_of(const GemmVariant& v) {
-  return v.gathers      ? DispatchGemms::gathering
-         : v.transposed ? DispatchGemms::transposed
-                        : DispatchGemms::plain;
+  if (v.transposed)
+    return v.gathers ? DispatchGemms::gathering_transposed : DispatchGemms::transposed;
+  return v.gathers ? DispatchGemms::gathering : DispatchGemms::plain;
 }
 
 // Null where no kernel is built: nobody runs one that records with output written under the next tile, for
@@ -66,9 +66,11 @@ template <class Records, DispatchGemms Kind>
 inline constexpr auto kDispatchGemmLaunchers = dispatch_gemm_launchers<Records, Kind>(
     std::make_integer_sequence<int, static_cast<int>(kGemmVariants.size())>());
 
-// In dispatch_gemm_recorded.cu, dispatch_gemm_gather.cu and dispatch_gemm_transposed.cu.
+// In dispatch_gemm_recorded.cu, dispatch_gemm_gather.cu, dispatch_gemm_transposed.cu and
+// dispatch_gemm_gather_transposed.cu.
 DispatchGemmLauncher recorded_dispatch_gemm_launcher(int variant);
 DispatchGemmLauncher gathering_dispatch_gemm_launcher(int variant, bool recorded);
 DispatchGemmLauncher transposed_dispatch_gemm_launcher(int variant, bool recorded);
+DispatchGemmLauncher gathering_transposed_dispatch_gemm_launcher(int variant, bool recorded);
 
 }  // namespace fusescope::kernels

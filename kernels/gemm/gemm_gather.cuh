@@ -26,29 +26,28 @@ class GatheringProducer : Producer<V> {
 
   // All functions are called by all lanes. The answer is the same for all.
   template <class Gate>
+  __device__ bool is_open(Gate& gate, const TileJob& job) const {
+    return __shfl_sync(~0u, leads() && is_open_now<V>(gate, job) ? 1 : 0, 0) != 0;
+  }
+
+  // Waits for the gate, which was shut; false is abort.
+  template <class Gate>
   __device__ bool open(Gate& gate, const TileJob& job) {
-    int is_open = 0;
-    if constexpr (requires { gate.is_open(0); }) {
-      if (leads())
-        is_open = gate.is_open(job.row_block);
-    }
-    is_open = __shfl_sync(~0u, is_open, 0);
-    if (is_open == 0) {
-      if (leads()) {
-        this->load_weights_ahead(job);
-        is_open = gate.wait(job.row_block);
-      }
-      is_open = __shfl_sync(~0u, is_open, 0);
-    }
+    return __shfl_sync(~0u, leads() && Base::open(gate, job) ? 1 : 0, 0) != 0;
+  }
+
+  // On its way, `look_ahead`s for the next tile. Behind the gate.
+  template <class LookAhead>
+  __device__ void load(const TileJob& job, LookAhead look_ahead) {
     // Orders what the first lane acquired, the rows, before the other lanes' copies of them: generic
     // loads, which need no proxy fence.
     __syncwarp();
-    return is_open != 0;
-  }
-
-  __device__ void load(const TileJob& job) {
-    find_rows(job);
+    const int rows = rows_to_copy(job);
+    find_rows(job, rows);
+    const int look_at = max(args_.k_steps - Base::kAskedAhead, 0);
     for (int k = 0; k < args_.k_steps; ++k) {
+      if (k == look_at)
+        look_ahead();
       const int slot = cursor_.slot;
       wait_free(control_.empty[slot], cursor_.parity);
       if (leads()) {
@@ -57,7 +56,7 @@ class GatheringProducer : Producer<V> {
         if (k >= early_)
           this->start_weights(slot, k, job);
       }
-      start_rows(slot, k, job.halves());
+      start_rows(slot, k, rows);
       arrive_all(slot);
       cursor_.advance();
     }
@@ -83,15 +82,25 @@ class GatheringProducer : Producer<V> {
  private:
   __device__ bool leads() const { return lane_ == 0; }
 
+  // Half of a row block, or all of it; transposed, all that are multiplied, and up to 16 more, which lie in the
+  // same row block.
+  __device__ static int rows_to_copy(const TileJob& job) {
+    if constexpr (V.transposed) {
+      return (job.rows + 31) / 32 * 32;
+    } else {
+      return job.halves() * kConsumerRows;
+    }
+  }
+
   // Where the tile's rows lie, in units of 16 bytes: row r at row_at[r % kRowsAtOnce][r / kRowsAtOnce].
   // The lanes are done with the last tile's: their copies have been issued.
-  __device__ void find_rows(const TileJob& job) {
+  __device__ void find_rows(const TileJob& job, int rows) {
     const std::int32_t* row = args_.a_rows + job.row_block * kBlockRows + lane_;
     std::uint32_t* at = &control_.row_at[lane_ % kRowsAtOnce][lane_ / kRowsAtOnce];
     __syncwarp();
 #pragma unroll
-    for (int first = 0; first < kBlockRows; first += 32) {
-      if (first < job.halves() * kConsumerRows)
+    for (int first = 0; first < most_rows(V); first += 32) {
+      if (first < rows)
         at[first / kRowsAtOnce] = static_cast<std::uint32_t>(row[first]) * args_.a_row_units;
     }
     __syncwarp();
@@ -99,7 +108,7 @@ class GatheringProducer : Producer<V> {
 
   // Starts the copies of a stage. In the 128-byte swizzle, unit u of row r lies at unit u ^ (r % 8):
   // of the rows that a lane copies, every other one has the third bit of r set.
-  __device__ void start_rows(int slot, int k, int halves) {
+  __device__ void start_rows(int slot, int k, int rows) {
     constexpr int kRowBytes = V.block_k * 2;
     constexpr int kUnits = kRowBytes / 16;
     static_assert(kRowsAtOnce * kUnits == 32 && kUnits == 2 * kRowsAtOnce);
@@ -113,9 +122,9 @@ class GatheringProducer : Producer<V> {
     const auto* row_at = reinterpret_cast<const uint4*>(control_.row_at[row]);
     constexpr int kStep = kRowsAtOnce * kRowBytes;
     constexpr int kTogether = 2;  // loads of places: behind a copy, one would wait for its turn
-    constexpr int kRounds = kConsumerRows / (kRowsAtOnce * 4 * kTogether);
+    constexpr int kRowsOfRound = kRowsAtOnce * 4 * kTogether;
 #pragma unroll 2
-    for (int round = 0; round < halves * kRounds; ++round) {
+    for (int round = 0; round < rows / kRowsOfRound; ++round) {
       uint4 at[kTogether];
 #pragma unroll
       for (int i = 0; i < kTogether; ++i)
@@ -173,19 +182,26 @@ __device__ inline void gather_tiles(const GroupedGemmArgs& args, GemmSmem<V> sme
   const bool leader = threadIdx.x % 32 == 0;
   GatheringProducer<V> producer(args, smem);
   Schedule<V> schedule(args, smem.control(), workers);
-  TileJob job{};
 
-  for (int tile = worker; schedule.find(tile, job);) {
+  int tile = worker;
+  TileJob job{};
+  bool found = schedule.find(tile, job);
+  bool open = found && producer.is_open(gate, job);
+  while (found) {
     if (leader)
       probe.record(ProbePoint::kGateBegin, job.row_block, job.n_tile);
-    const bool open = producer.open(gate, job);
+    open = open || producer.open(gate, job);
     if (leader)
       probe.record(ProbePoint::kGateEnd, job.row_block, job.n_tile);
     if (!open)
       break;
-    producer.load(job);
-    const int next = leader ? schedule.after(tile) : 0;
-    tile = __shfl_sync(~0u, next, 0);
+    TileJob next{};
+    producer.load(job, [&] {
+      tile = __shfl_sync(~0u, leader ? schedule.after(tile) : 0, 0);
+      found = schedule.find(tile, next);
+      open = found && producer.is_open(gate, next);
+    });
+    job = next;
   }
   producer.stop();
   __syncwarp();

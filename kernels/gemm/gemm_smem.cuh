@@ -35,14 +35,13 @@ inline constexpr int kJoinSlots = 16;  // see store_tiles in gemm_storer.cuh
 // Rows that a warp gathers with one instruction, eight lanes each, and the words of row_at for the rows
 // of one lane: four more than there are, so that the four lanes' words lie in different banks.
 inline constexpr int kRowsAtOnce = 4;
-inline constexpr int kRowAtPitch = kBlockRows / kRowsAtOnce + 4;
 
 // Variants that gather (gemm_gather.cuh): `landed` completes when a stage's rows are there; where the rows of the
 // producer's tile lie.
 template <GemmVariant V>
 struct GatherControl {
   std::uint64_t landed[V.stages];
-  alignas(16) std::uint32_t row_at[kRowsAtOnce][kRowAtPitch];
+  alignas(16) std::uint32_t row_at[kRowsAtOnce][most_rows(V) / kRowsAtOnce + 4];
 };
 
 // Transposed variants: what the row tiles of an expert are not counted by, a bit for each expert, and how many
@@ -61,12 +60,12 @@ struct ExpertControl {
   ExpertBits merged;  // whose last row block goes with the tile before it
 };
 
+template <int>
 struct NoControl {};
 
 template <GemmVariant V>
-using VariantControl =
-    std::conditional_t<V.gathers, GatherControl<V>,
-                       std::conditional_t<V.transposed, ExpertControl, NoControl>>;
+struct VariantControl : std::conditional_t<V.gathers, GatherControl<V>, NoControl<0>>,
+                        std::conditional_t<V.transposed, ExpertControl, NoControl<1>> {};
 
 // What the scheduler has found (gemm_scheduler.cuh).
 struct NextTile {
@@ -97,7 +96,7 @@ struct GemmControl : VariantControl<V> {
 
 template <GemmVariant V>
 struct GemmSmem {
-  static_assert(sizeof(GemmControl<V>) <= kControlBytes);
+  static_assert(sizeof(GemmControl<V>) <= control_bytes(V));
 
   unsigned char* base;  // 1024-byte aligned: the 128-byte swizzle repeats every 1024 bytes
 

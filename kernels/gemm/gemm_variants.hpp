@@ -121,8 +121,12 @@ constexpr int b_boxes(const GemmVariant& v) {
 constexpr int ring_bytes(const GemmVariant& v) {
   return v.stages * (a_stage_bytes(v) + b_stage_bytes(v));
 }
-// Barriers and tile headers sit behind the big buffers.
-inline constexpr int kControlBytes = 1024;
+// Barriers and tile headers sit behind the big buffers, and tables of rows and experts where a variant has both. Static
+// variables of the kernels take no more than kStaticBytes.
+constexpr int control_bytes(const GemmVariant& v) {
+  return v.transposed && v.gathers ? 2048 : 1024;
+}
+inline constexpr int kStaticBytes = 1024;
 
 // Output chunks of a half that are there for output alone. The mma.sync form stages whole tiles: its warps finish
 // their parts at different times.
@@ -133,7 +137,7 @@ constexpr int staged_chunks(const GemmVariant& v) {
 }
 // For what a kernel does beside the tiles (Gate::work): the variants that kernel 1 alone runs.
 constexpr int work_bytes(const GemmVariant& v) {
-  return v.transposed && v.epilogue == Epilogue::kSiluMul ? 8192 : 0;
+  return v.transposed && !v.gathers && v.epilogue == Epilogue::kSiluMul ? 8192 : 0;
 }
 // Rows of a staged output chunk. Transposed: as many steps as there is shared memory for, but for what the
 // control area and static variables of the kernels take.
@@ -141,8 +145,8 @@ constexpr int staged_rows(const GemmVariant& v) {
   if (!v.transposed)
     return kConsumerRows;
   const int step_bytes = kConsumerGroups * staged_chunks(v) * kRowStep * staged_cols(v) * 2;
-  return (kMaxSharedBytes - 2 * kControlBytes - ring_bytes(v) - work_bytes(v)) / step_bytes *
-         kRowStep;
+  return (kMaxSharedBytes - control_bytes(v) - kStaticBytes - ring_bytes(v) - work_bytes(v)) /
+         step_bytes * kRowStep;
 }
 constexpr int staged_chunk_bytes(const GemmVariant& v) {
   return staged_rows(v) * staged_cols(v) * 2;
@@ -181,7 +185,7 @@ constexpr int reusable_bytes(const GemmVariant& v) {
 
 // Dynamic shared memory of a block that runs this variant. The base must be 1024-byte aligned.
 constexpr int shared_bytes(const GemmVariant& v) {
-  return reusable_bytes(v) + kControlBytes;
+  return reusable_bytes(v) + control_bytes(v);
 }
 
 // --- threads -------------------------------------------------------------------------------------
@@ -203,7 +207,7 @@ constexpr bool is_valid(const GemmVariant& v) {
   const bool mma = v.mainloop == Mainloop::kMma;
   return (v.block_n == 128 || (!mma && v.block_n == 256)) &&
          (v.block_k == 64 || (mma && v.block_k == 32)) && !(mma && (v.deferred || v.gathers)) &&
-         !(v.transposed && (mma || v.deferred || v.gathers)) && v.stages >= 2 && v.stages <= 8 &&
+         !(v.transposed && (mma || v.deferred)) && v.stages >= 2 && v.stages <= 8 &&
          shared_bytes(v) <= kMaxSharedBytes;
 }
 
@@ -223,14 +227,23 @@ constexpr GemmVariant by_mma(GemmVariant v) {
 // --- the list ------------------------------------------------------------------------------------
 
 inline constexpr std::array kGemmVariants = {
-    GemmVariant{256, 64, 4, Epilogue::kStore},       GemmVariant{256, 64, 4, Epilogue::kSiluMul},
-    GemmVariant{128, 64, 6, Epilogue::kStore},       GemmVariant{128, 64, 6, Epilogue::kSiluMul},
-    GemmVariant{256, 64, 4, Epilogue::kStore, true}, gathering({256, 64, 4, Epilogue::kStore}),
-    gathering({256, 64, 4, Epilogue::kSiluMul}),     gathering({128, 64, 6, Epilogue::kStore}),
-    gathering({128, 64, 6, Epilogue::kSiluMul}),     transposed({256, 64, 4, Epilogue::kStore}),
-    transposed({256, 64, 4, Epilogue::kSiluMul}),    transposed({128, 64, 4, Epilogue::kStore}),
-    transposed({128, 64, 4, Epilogue::kSiluMul}),    by_mma({128, 64, 6, Epilogue::kStore}),
-    by_mma({128, 64, 6, Epilogue::kSiluMul}),        by_mma({128, 32, 4, Epilogue::kStore}),
+    GemmVariant{256, 64, 4, Epilogue::kStore},
+    GemmVariant{256, 64, 4, Epilogue::kSiluMul},
+    GemmVariant{128, 64, 6, Epilogue::kStore},
+    GemmVariant{128, 64, 6, Epilogue::kSiluMul},
+    GemmVariant{256, 64, 4, Epilogue::kStore, true},
+    gathering({256, 64, 4, Epilogue::kStore}),
+    gathering({256, 64, 4, Epilogue::kSiluMul}),
+    gathering({128, 64, 6, Epilogue::kStore}),
+    gathering({128, 64, 6, Epilogue::kSiluMul}),
+    transposed({256, 64, 4, Epilogue::kStore}),
+    transposed({256, 64, 4, Epilogue::kSiluMul}),
+    transposed({128, 64, 4, Epilogue::kStore}),
+    transposed({128, 64, 4, Epilogue::kSiluMul}),
+    gathering(transposed({256, 64, 4, Epilogue::kSiluMul})),
+    by_mma({128, 64, 6, Epilogue::kStore}),
+    by_mma({128, 64, 6, Epilogue::kSiluMul}),
+    by_mma({128, 32, 4, Epilogue::kStore}),
     by_mma({128, 32, 5, Epilogue::kSiluMul}),
 };
 

@@ -62,11 +62,12 @@ std::string why_no_gemm(const Config& config, const DeviceLimits& device) {
         tile_text(chosen.tile), config.gemm == GemmPath::automatic ? " on " + device.name : "");
   }
   const bool gathers = config.form == LayerForm::fused && config.dispatch == Dispatch::gather;
-  if (gathers && row_grouping(chosen.tile).row_step > 0) {
+  const bool gathered_by_steps =
+      chosen.tile == TileShape::m160n256 && config.activation == Activation::fused;
+  if (gathers && row_grouping(chosen.tile).row_step > 0 && !gathered_by_steps) {
     return fmt::format(
-        "tile {} takes rows that lie together, and dispatch gather brings each on its own "
-        "(dispatch "
-        "scatter, or tile auto, 128x128 or 128x256)",
+        "dispatch gather is built for tiles of 128x128, 128x256 and, with activation fused, of "
+        "160x256, and tile is {}: set dispatch to scatter, or tile and activation to one of these",
         tile_text(chosen.tile));
   }
   if (device.smem_per_block < kSmallGemmBytes) {
