@@ -26,28 +26,24 @@ class GatheringProducer : Producer<V> {
 
   // All functions are called by all lanes. The answer is the same for all.
   template <class Gate>
-  __device__ bool is_open(Gate& gate, const TileJob& job) const {
-    return __shfl_sync(~0u, leads() && is_open_now<V>(gate, job) ? 1 : 0, 0) != 0;
-  }
-
-  // Waits for the gate, which was shut; false is abort.
-  template <class Gate>
   __device__ bool open(Gate& gate, const TileJob& job) {
-    return __shfl_sync(~0u, leads() && Base::open(gate, job) ? 1 : 0, 0) != 0;
-  }
-
-  // On its way, `look_ahead`s for the next tile. Behind the gate.
-  template <class LookAhead>
-  __device__ void load(const TileJob& job, LookAhead look_ahead) {
+    int is_open = leads() && is_open_now<V>(gate, job) ? 1 : 0;
+    is_open = __shfl_sync(~0u, is_open, 0);
+    if (is_open == 0) {
+      if (leads())
+        is_open = Base::open(gate, job) ? 1 : 0;
+      is_open = __shfl_sync(~0u, is_open, 0);
+    }
     // Orders what the first lane acquired, the rows, before the other lanes' copies of them: generic
     // loads, which need no proxy fence.
     __syncwarp();
+    return is_open != 0;
+  }
+
+  __device__ void load(const TileJob& job) {
     const int rows = rows_to_copy(job);
     find_rows(job, rows);
-    const int look_at = max(args_.k_steps - Base::kAskedAhead, 0);
     for (int k = 0; k < args_.k_steps; ++k) {
-      if (k == look_at)
-        look_ahead();
       const int slot = cursor_.slot;
       wait_free(control_.empty[slot], cursor_.parity);
       if (leads()) {
@@ -182,26 +178,19 @@ __device__ inline void gather_tiles(const GroupedGemmArgs& args, GemmSmem<V> sme
   const bool leader = threadIdx.x % 32 == 0;
   GatheringProducer<V> producer(args, smem);
   Schedule<V> schedule(args, smem.control(), workers);
-
-  int tile = worker;
   TileJob job{};
-  bool found = schedule.find(tile, job);
-  bool open = found && producer.is_open(gate, job);
-  while (found) {
+
+  for (int tile = worker; schedule.find(tile, job);) {
     if (leader)
       probe.record(ProbePoint::kGateBegin, job.row_block, job.n_tile);
-    open = open || producer.open(gate, job);
+    const bool open = producer.open(gate, job);
     if (leader)
       probe.record(ProbePoint::kGateEnd, job.row_block, job.n_tile);
     if (!open)
       break;
-    TileJob next{};
-    producer.load(job, [&] {
-      tile = __shfl_sync(~0u, leader ? schedule.after(tile) : 0, 0);
-      found = schedule.find(tile, next);
-      open = found && producer.is_open(gate, next);
-    });
-    job = next;
+    producer.load(job);
+    const int next = leader ? schedule.after(tile) : 0;
+    tile = __shfl_sync(~0u, next, 0);
   }
   producer.stop();
   __syncwarp();

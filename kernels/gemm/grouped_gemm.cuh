@@ -42,7 +42,7 @@ inline constexpr int kGemmBarrier = 1;  // the named barrier that is taken
 inline constexpr int kGemmRegisters = 168;  // at launch: 65536 / 384, rounded down to 8
 // A producer that gathers needs more than one that names boxes.
 template <GemmVariant V>
-inline constexpr int kCopyRegisters = V.gathers ? 72 : 40;
+inline constexpr int kCopyRegisters = V.gathers ? 56 : 40;
 template <GemmVariant V>
 inline constexpr int kConsumerRegisters = (kGemmRegisters * 3 - kCopyRegisters<V>) / 2;
 
