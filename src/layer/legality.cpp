@@ -114,6 +114,12 @@ std::string fetched_beside_tiles(const Case& c) {
         "blocks apart for fetching: set dispatch_head to {}, or dispatch_comm_sms to 0",
         config.dispatch_head, config.dispatch_comm_sms, kAll);
   }
+  if (config.dispatch == Dispatch::gather) {
+    return fmt::format(
+        "dispatch_head {}: the tiles that rows are gathered for leave no shared memory for a token "
+        "beside them: set dispatch to scatter, or dispatch_head to {}",
+        config.dispatch_head, kAll);
+  }
   const bool by_row_steps =
       config.tile == TileShape::m160n256 || config.tile == TileShape::m288n128;
   if (!by_row_steps || config.activation == Activation::separate) {

@@ -116,6 +116,8 @@ TEST(Legality, TokensAreFetchedBesideTilesThatLeaveRoom) {
   }
   expect_all(refusal([](Config& c) { c.activation = Activation::separate; }),
              {"dispatch_head 50", "activation fused", "dispatch_head to 100"});
+  expect_all(refusal([](Config& c) { c.dispatch = Dispatch::gather; }),
+             {"dispatch_head 50", "dispatch to scatter", "dispatch_head to 100"});
   EXPECT_EQ(refusal([](Config& c) { c.form = LayerForm::serial; }), "");
 }
 

@@ -172,6 +172,7 @@ struct Way {
   ScheduleSite schedule = ScheduleSite::fused;
   LaunchOrder launch = LaunchOrder::stream;
   Dispatch dispatch = Dispatch::scatter;
+  TileShape tile = TileShape::automatic;
   int head = 100;
 };
 
@@ -194,10 +195,12 @@ constexpr Way kWays[] = {
      LaunchOrder::programmatic, Dispatch::gather},
     {"graph_fetch_first_gather", true, true, Combine::dispenser, ScheduleSite::fused,
      LaunchOrder::stream, Dispatch::gather},
+    {"graph_gather_by_row_steps", true, true, Combine::dispenser, ScheduleSite::fused,
+     LaunchOrder::programmatic, Dispatch::gather, TileShape::m160n256},
     {"graph_fetch_beside_tiles", true, true, Combine::dispenser, ScheduleSite::fused,
-     LaunchOrder::programmatic, Dispatch::scatter, 0},
+     LaunchOrder::programmatic, Dispatch::scatter, TileShape::m160n256, 0},
     {"no_graph_fetch_beside_tiles", false, true, Combine::dispenser, ScheduleSite::device,
-     LaunchOrder::stream, Dispatch::scatter, 0},
+     LaunchOrder::stream, Dispatch::scatter, TileShape::m160n256, 0},
 };
 
 Config config_of(const Way& way) {
@@ -208,15 +211,12 @@ Config config_of(const Way& way) {
   config.combine = way.combine;
   config.schedule = way.schedule;
   config.launch = way.launch;
-  if (way.launch == LaunchOrder::programmatic) {
+  config.tile = way.tile;
+  config.dispatch_head = way.head;
+  if (way.launch == LaunchOrder::programmatic || way.head < 100) {
     config.activation = Activation::fused;
   }
   config.all_hands = way.combine == Combine::dispenser;
-  if (way.head < 100) {
-    config.dispatch_head = way.head;
-    config.tile = TileShape::m160n256;
-    config.activation = Activation::fused;
-  }
   return config;
 }
 

@@ -28,6 +28,11 @@ std::vector<Variation> single_knobs() {
          c.dispatch = Dispatch::gather;
          c.link_gbps = 20;
        }},
+      {"dispatch gather, tile 160x256, where it may be",
+       [](Config& c) {
+         c.tile = TileShape::m160n256;
+         c.dispatch = c.activation == Activation::fused ? Dispatch::gather : Dispatch::scatter;
+       }},
       {"dispatch_comm_sms 0", [](Config& c) { c.dispatch_comm_sms = 0; }},
       {"dispatch_comm_sms 1", [](Config& c) { c.dispatch_comm_sms = 1; }},
       {"dispatch_comm_sms 100", [](Config& c) { c.dispatch_comm_sms = 100; }},

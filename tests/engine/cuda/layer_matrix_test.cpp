@@ -47,10 +47,12 @@ Config config_of_case(int number) {
   if (config.activation == Activation::fused && config.combine == Combine::dispenser) {
     config.launch = static_cast<LaunchOrder>(below(2));
   }
-  config.dispatch =
-      one_in(2) && !is_by_row_steps(config.tile) ? Dispatch::gather : Dispatch::scatter;
+  const bool may_gather = !is_by_row_steps(config.tile) || (config.tile == TileShape::m160n256 &&
+                                                            config.activation == Activation::fused);
+  config.dispatch = one_in(2) && may_gather ? Dispatch::gather : Dispatch::scatter;
   const int head = below(101);
   if (is_by_row_steps(config.tile) && config.activation == Activation::fused && one_in(2)) {
+    config.dispatch = Dispatch::scatter;
     config.dispatch_comm_sms = 0;
     config.dispatch_head = head;
   }

@@ -93,7 +93,9 @@ bool may_be(const PairwiseCase& c) {
   if (value(c, kTopk, kTopkLevels, 1) > value(c, kExperts, kExpertsLevels, kMost)) {
     return false;
   }
-  if (c[kDispatch] == 1 && c[kTile] != kOpen && is_by_row_steps(tested_tile(c[kTile]))) {
+  if (c[kDispatch] == 1 && c[kTile] != kOpen && is_by_row_steps(tested_tile(c[kTile])) &&
+      (tested_tile(c[kTile]) != TileShape::m160n256 ||
+       c[kActivation] == static_cast<int>(Activation::separate))) {
     return false;
   }
   if (c[kDispatch] == 1 && value(c, kHidden, kHiddenLevels, 64) % 64 != 0) {

@@ -51,6 +51,9 @@ std::vector<Form> forms() {
   two_row_blocks.tile = TileShape::m288n128;
   two_row_blocks.activation = Activation::fused;
   two_row_blocks.tile_counter = TileCounter::both;
+  Config gather_row_steps = row_steps;
+  gather_row_steps.dispatch = Dispatch::gather;
+  gather_row_steps.dispatch_comm_sms = 0;
   Config beside_tiles = row_steps;
   beside_tiles.dispatch_comm_sms = 0;
   beside_tiles.dispatch_head = 30;
@@ -66,6 +69,7 @@ std::vector<Form> forms() {
           {"gather", gather},
           {"gather_split", gather_split},
           {"row_steps", row_steps},
+          {"gather_row_steps", gather_row_steps},
           {"two_row_blocks", two_row_blocks},
           {"beside_tiles", beside_tiles},
           {"serial", serial}};
