@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <numeric>
 
@@ -76,31 +77,39 @@ class Rules {
     }
   }
 
-  // What the gates waited for, in words; the largest part leads.
+  // What the gates waited for, in words. The parts sum to the waits; the largest leads.
   std::string gate_evidence(std::int64_t exposed) const {
+    struct Part {
+      const char* lead;
+      const char* name;
+      std::int64_t ns = 0;
+    };
+    Part scatter{"gates wait for the scatter", "scatter"};
+    Part link{"gates wait for the link", "link"};
+    Part unissued{"gates wait for tokens that nobody has asked for yet", "not yet issued"};
+    Part unseen{"gates wait to be seen open", "landed but not yet seen"};
     std::int64_t all = 0;
-    std::int64_t unissued = 0;
-    std::int64_t link = 0;
-    std::int64_t scatter = 0;
     for (const GateBlame& gate : attribution_.accounting.gates) {
       all += gate.wait_ns;
-      unissued += gate.ns_by_blame[static_cast<std::size_t>(Blame::not_yet_issued)];
-      link += gate.pull_ns;
-      scatter += gate.scatter_ns;
+      scatter.ns += gate.scatter_ns;
+      link.ns += gate.pull_ns;
+      unissued.ns += gate.ns_by_blame[static_cast<std::size_t>(Blame::not_yet_issued)];
+      unseen.ns += gate.ns_by_blame[static_cast<std::size_t>(Blame::landed_not_seen)];
     }
     std::string on_path =
         fmt::format("the dispatch exposes {} on the critical path", spoken_us(exposed));
     if (all <= 0) {
       return on_path;
     }
-    const auto share = [&](std::int64_t part) {
-      return spoken_share(static_cast<double>(part) / static_cast<double>(all));
-    };
-    const char* lead = scatter >= link && scatter >= unissued ? "gates wait for the scatter"
-                       : link >= unissued                     ? "gates wait for the link"
-                                          : "gates wait for tokens that nobody has asked for yet";
-    return fmt::format("{} (scatter {}, link {}, not yet issued {} of their time), and {}", lead,
-                       share(scatter), share(link), share(unissued), on_path);
+    const std::array parts = {scatter, link, unissued, unseen};
+    const Part& largest = *std::max_element(
+        parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.ns < b.ns; });
+    std::string shares;
+    for (const Part& part : parts) {
+      shares += fmt::format("{}{} {}", shares.empty() ? "" : ", ", part.name,
+                            spoken_share(static_cast<double>(part.ns) / static_cast<double>(all)));
+    }
+    return fmt::format("{} ({} of their time), and {}", largest.lead, shares, on_path);
   }
 
   // What an order is to blame for comes before what all gates waited for.
