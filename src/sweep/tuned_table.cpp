@@ -67,6 +67,37 @@ TunedEntry entry_from(const JsonReader& reader) {
   return entry;
 }
 
+// "--set A=1 B=2 (NVIDIA H200 (cuda), uniform)"
+std::string set_by_hand(const TunedEntry& entry) {
+  const std::string knobs =
+      entry.config == Config{} ? "no --set at all" : "--set " + describe(entry.config);
+  return fmt::format("{} ({} ({}), {})", knobs, entry.key.device, entry.key.engine,
+                     entry.key.routing);
+}
+
+// What else a problem without a winner can be run with: another machine's entries are not taken for it, but their
+// knobs can be set. "" where the tables are empty.
+std::string instead_of_a_winner(const std::vector<TunedTable>& tables, const TunedKey& key) {
+  std::string of_this_shape;
+  bool any = false;
+  for (const TunedTable& table : tables) {
+    any = any || !table.entries.empty();
+    for (const TunedEntry& entry : table.entries) {
+      const bool same_machine = entry.key.engine == key.engine && entry.key.device == key.device;
+      if (entry.key.shape == key.shape && !same_machine) {
+        of_this_shape += (of_this_shape.empty() ? "" : "; ") + set_by_hand(entry);
+      }
+    }
+  }
+  if (!of_this_shape.empty()) {
+    return fmt::format(
+        "; or, in place of --config tuned, what another machine's entry for this shape has, as "
+        "far as {} runs it: {}",
+        key.device, of_this_shape);
+  }
+  return any ? "; or, in place of --config tuned, --set KNOB=VALUE ... from \"list tuned\"" : "";
+}
+
 }  // namespace
 
 std::string shape_numbers(const Shape& shape) {
@@ -193,7 +224,7 @@ TunedChoice tuned_choice(const std::vector<TunedTable>& tables, const TunedKey& 
                     "has no winner for " + describe(key) + ", nor has a shipped table",
                     "an entry that \"fusescope tune\" makes with the same --shape, --routing, "
                     "--engine and --profile" +
-                        there});
+                        there + instead_of_a_winner(tables, key)});
 }
 
 }  // namespace fusescope::sweep

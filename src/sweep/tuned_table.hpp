@@ -76,7 +76,7 @@ struct TunedChoice {
   std::string from;  // where it is, what it is worth, in words
 };
 // The entry for a problem on a device: of the first table that has one. Throws InputError saying which entries of
-// its engine there are instead, and how to make one.
+// its engine there are instead, how to make one, and which knobs to set for what another machine's has.
 TunedChoice tuned_choice(const std::vector<TunedTable>& tables, const TunedKey& key);
 
 }  // namespace fusescope::sweep

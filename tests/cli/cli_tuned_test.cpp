@@ -1,5 +1,6 @@
 // Where "--config tuned" finds its config: the user's own table, then those of the sweeps folder.
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "program.hpp"
@@ -131,6 +132,57 @@ TEST_F(Tuned, WithoutAnEntryBothTablesAreToldAndHowToMakeOne) {
            "(sim), balanced; ",
            "the shipped table " + shipped("a.json") +
                " has: R=2 T=64 H=256 E=8 K=2 I=128 on rtx-pro-5000-pcie5 (sim), uniform"});
+}
+
+TEST_F(Tuned, AnotherMachinesEntryIsToldAsWhatToSet) {
+  Json measured = entry("zipf:1.2", {{"dispatch_comm_sms", 8}, {"all_hands", false}});
+  measured["engine"] = "cuda";
+  measured["device"] = "NVIDIA H200";
+  Json defaults = measured;
+  defaults["routing"] = "balanced";
+  defaults["config"] = Json::object();
+  write_table("sweeps/tuned/a.json", {measured, defaults});
+
+  const std::string set = "--set dispatch_comm_sms=8 all_hands=false";
+  refused(run_ + "uniform", {"in place of --config tuned", "as far as rtx-pro-5000-pcie5 runs it: ",
+                             set + " (NVIDIA H200 (cuda), zipf:1.2); ",
+                             "no --set at all (NVIDIA H200 (cuda), balanced)"});
+  // And that is accepted as it is printed.
+  const Json run =
+      fusescope("run --shape tiny --engine sim --routing uniform --no-trace --json " + set).json();
+  EXPECT_EQ(run["config"]["dispatch_comm_sms"], 8);
+  EXPECT_EQ(run["config"]["all_hands"], false);
+  EXPECT_FALSE(run.contains("config_from"));
+
+  measured["shape"] = "R=2 T=8 H=256 E=8 K=2 I=128";
+  write_table("sweeps/tuned/a.json", {measured});
+  refused(run_ + "uniform",
+          {"in place of --config tuned, --set KNOB=VALUE ... from \"list tuned\""});
+}
+
+// The tables that come with the program: what is printed runs on the profile of their machine.
+TEST_F(Tuned, AShippedEntryRunsOnTheSimulatorAsTold) {
+  fs::remove_all(folder_ / "sweeps/tuned");
+  fs::create_directory_symlink(fs::path(FUSESCOPE_TEST_SOURCE_DIR) / "sweeps/tuned",
+                               folder_ / "sweeps/tuned");
+  const std::string common =
+      "run --shape olmoe-1b-7b --routing uniform --engine sim --profile h200-nvlink --no-trace ";
+  const test::Said said = fusescope(common + "--config tuned");
+  EXPECT_EQ(said.code, 2);
+  const std::size_t begin = said.err.find("--set ");
+  ASSERT_NE(begin, std::string::npos) << said.err;
+  const std::string set = said.err.substr(begin, said.err.find(" (", begin) - begin);
+  const test::Said run = fusescope(common + "--json " + set);
+  ASSERT_EQ(run.code, 0) << set << "\n" << run.err;
+  const Json rows = fusescope("list tuned --json").json();
+  const auto row = std::find_if(rows.begin(), rows.end(), [](const Json& each) {
+    return each["name"] == "olmoe-1b-7b" && each["routing"] == "uniform";
+  });
+  ASSERT_NE(row, rows.end());
+  EXPECT_FALSE((*row)["knobs"].empty());
+  for (const auto& [knob, value] : (*row)["knobs"].items()) {
+    EXPECT_EQ(run.json()["config"][knob], value) << knob;
+  }
 }
 
 TEST_F(Tuned, ABrokenShippedTableIsNamed) {
