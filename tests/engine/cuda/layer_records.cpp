@@ -130,7 +130,7 @@ Json record_shape(const Options& options, const std::vector<Device>& devices,
     for (int round = 0; round < options.rounds; ++round) {
       const RecordedTimeline recorded = record_timeline(runner, problem, config, recorder);
       row["rounds"].push_back(describe_round(recorded));
-      row["rounds"].back()["links"] = compare_links(recorded, problem.shape, devices_used);
+      row["rounds"].back()["links"] = compare_links(recorded, problem.shape, config, devices_used);
       row["rounds"].back()["why_no_counters"] = recorded.why_no_counters;
       if (!options.out.empty() && round == 0) {
         const auto file = std::filesystem::path(options.out) / (problem.shape.name + ".fst");

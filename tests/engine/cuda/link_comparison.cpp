@@ -34,12 +34,15 @@ constexpr std::array<Way, 4> kWays = {
 double pulled_bytes(const Shape& shape) {
   return 2.0 * (shape.ranks - 1) * shape.tokens_per_rank * shape.hidden;
 }
-// Partial rows for all other ranks, their ids and weights before that, and flags: three barriers' and one
-// watermark.
-double pushed_bytes(const Shape& shape) {
-  constexpr double kFlags = 4 * sizeof(std::uint64_t);
-  const double ids = 8.0 * shape.tokens_per_rank * shape.topk;
-  return pulled_bytes(shape) + (shape.ranks - 1) * (ids + kFlags);
+// Partial rows for all other ranks, their ids and weights before that, and flags. The prologue's ids carry their
+// iteration, in a word of twice the size, in place of a flag of their own, and need no barrier before the copy-in.
+double pushed_bytes(const Shape& shape, const Config& config) {
+  const bool prologue = config.schedule == ScheduleSite::fused;
+  const std::size_t hit = (prologue ? sizeof(std::uint64_t) : sizeof(std::int32_t)) + sizeof(float);
+  const int flags = (prologue ? 1 : 3) + config.watermark_chunks;
+  const double hits = static_cast<double>(shape.tokens_per_rank) * shape.topk;
+  return pulled_bytes(shape) +
+         (shape.ranks - 1) * (static_cast<double>(hit) * hits + flags * sizeof(std::uint64_t));
 }
 
 // Of what the counter of reads shows, the part within [first pull from elsewhere, last such pull's landing]
@@ -75,7 +78,8 @@ double share_at_its_time(const timeline::Timeline& timeline, int rank, const Sha
 
 }  // namespace
 
-Json compare_links(const RecordedTimeline& recorded, const Shape& shape, std::size_t devices) {
+Json compare_links(const RecordedTimeline& recorded, const Shape& shape, const Config& config,
+                   std::size_t devices) {
   Json rows = Json::array();
   if (devices != static_cast<std::size_t>(shape.ranks) || devices < 2) {
     return rows;
@@ -92,7 +96,7 @@ Json compare_links(const RecordedTimeline& recorded, const Shape& shape, std::si
                  share_at_its_time(recorded.timeline, static_cast<int>(rows.size()), shape)}};
     for (const Way& way : kWays) {
       const bool pull = way.key == "read" || way.key == "served";
-      const double scheduled = pull ? pulled_bytes(shape) : pushed_bytes(shape);
+      const double scheduled = pull ? pulled_bytes(shape) : pushed_bytes(shape, config);
       const double counted = link.bytes.*way.counted;
       row[std::string(way.key)] = {
           {"scheduled", scheduled}, {"counted", counted}, {"ratio", counted / scheduled}};

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/cuda/recorder.hpp"
+#include "layer/config.hpp"
 #include "layer/shape.hpp"
 
 namespace fusescope::engine::cuda {
@@ -16,7 +17,7 @@ namespace fusescope::engine::cuda {
 // or take a sample: whether samples and records are on one clock. Empty where ranks share a GPU: what they
 // move between them is on no link.
 nlohmann::json compare_links(const RecordedTimeline& recorded, const Shape& shape,
-                             std::size_t devices);
+                             const Config& config, std::size_t devices);
 // Every way of every GPU within 10%, by what the counters see of the plain copy; and 99% of the pulls at their
 // time.
 bool links_agree(const nlohmann::json& links);
