@@ -44,6 +44,9 @@ struct GemmVariant {
   // D^T = B * A^T: the weights are the rows of a wgmma, which come by 64, and the rows of A its columns, which
   // come by eights, so that padding behind a step of 16 is not multiplied.
   bool transposed = false;
+  // Transposed with the activation: leaves shared memory for what the kernel does beside the tiles (Gate::work), and
+  // has less for output.
+  bool leaves_room = false;
 
   friend constexpr bool operator==(const GemmVariant&, const GemmVariant&) = default;
 
@@ -135,9 +138,8 @@ constexpr int staged_chunks(const GemmVariant& v) {
     return v.out_cols() / kStagedCols;
   return v.transposed ? 1 : 2;
 }
-// For what a kernel does beside the tiles (Gate::work): the variants that kernel 1 alone runs.
 constexpr int work_bytes(const GemmVariant& v) {
-  return v.transposed && !v.gathers && v.epilogue == Epilogue::kSiluMul ? 8192 : 0;
+  return v.leaves_room ? 8192 : 0;
 }
 // Rows of a staged output chunk. Transposed: as many steps as there is shared memory for, but for what the
 // control area and static variables of the kernels take.
@@ -207,8 +209,9 @@ constexpr bool is_valid(const GemmVariant& v) {
   const bool mma = v.mainloop == Mainloop::kMma;
   return (v.block_n == 128 || (!mma && v.block_n == 256)) &&
          (v.block_k == 64 || (mma && v.block_k == 32)) && !(mma && (v.deferred || v.gathers)) &&
-         !(v.transposed && (mma || v.deferred)) && v.stages >= 2 && v.stages <= 8 &&
-         shared_bytes(v) <= kMaxSharedBytes;
+         !(v.transposed && (mma || v.deferred)) &&
+         !(v.leaves_room && (!v.transposed || v.gathers || v.epilogue != Epilogue::kSiluMul)) &&
+         v.stages >= 2 && v.stages <= 8 && shared_bytes(v) <= kMaxSharedBytes;
 }
 
 constexpr GemmVariant gathering(GemmVariant v) {
@@ -217,6 +220,10 @@ constexpr GemmVariant gathering(GemmVariant v) {
 }
 constexpr GemmVariant transposed(GemmVariant v) {
   v.transposed = true;
+  return v;
+}
+constexpr GemmVariant leaving_room(GemmVariant v) {
+  v.leaves_room = true;
   return v;
 }
 constexpr GemmVariant by_mma(GemmVariant v) {
@@ -241,6 +248,8 @@ inline constexpr std::array kGemmVariants = {
     transposed({128, 64, 4, Epilogue::kStore}),
     transposed({128, 64, 4, Epilogue::kSiluMul}),
     gathering(transposed({256, 64, 4, Epilogue::kSiluMul})),
+    leaving_room(transposed({256, 64, 4, Epilogue::kSiluMul})),
+    leaving_room(transposed({128, 64, 4, Epilogue::kSiluMul})),
     by_mma({128, 64, 6, Epilogue::kStore}),
     by_mma({128, 64, 6, Epilogue::kSiluMul}),
     by_mma({128, 32, 4, Epilogue::kStore}),
@@ -288,6 +297,8 @@ inline std::string to_string(const GemmVariant& v) {
     name += "_gather";
   if (v.transposed)
     name += "_t";
+  if (v.leaves_room)
+    name += "_room";
   name += v.epilogue == Epilogue::kSiluMul ? "_silu_mul" : "_store";
   return name;
 }

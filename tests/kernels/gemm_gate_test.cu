@@ -221,15 +221,17 @@ template <class Index>
 class GatedGemm : public ::testing::Test {};
 template <int I>
 using Index = std::integral_constant<int, I>;
-using Indices = ::testing::Types<Index<variant_index({256, 64, 4, Epilogue::kStore})>,
-                                 Index<variant_index({128, 64, 6, Epilogue::kSiluMul})>,
-                                 Index<variant_index({.deferred = true})>,
-                                 Index<variant_index(gathering({256, 64, 4, Epilogue::kStore}))>,
-                                 Index<variant_index(gathering({128, 64, 6, Epilogue::kSiluMul}))>,
-                                 Index<variant_index(transposed({256, 64, 4, Epilogue::kSiluMul}))>,
-                                 Index<variant_index(transposed({128, 64, 4, Epilogue::kStore}))>,
-                                 Index<variant_index(transposed({128, 64, 4, Epilogue::kSiluMul}))>,
-                                 Index<kFirstMmaVariant>, Index<kFirstMmaVariant + 3>>;
+using Indices =
+    ::testing::Types<Index<variant_index({256, 64, 4, Epilogue::kStore})>,
+                     Index<variant_index({128, 64, 6, Epilogue::kSiluMul})>,
+                     Index<variant_index({.deferred = true})>,
+                     Index<variant_index(gathering({256, 64, 4, Epilogue::kStore}))>,
+                     Index<variant_index(gathering({128, 64, 6, Epilogue::kSiluMul}))>,
+                     Index<variant_index(transposed({256, 64, 4, Epilogue::kSiluMul}))>,
+                     Index<variant_index(transposed({128, 64, 4, Epilogue::kStore}))>,
+                     Index<variant_index(transposed({128, 64, 4, Epilogue::kSiluMul}))>,
+                     Index<variant_index(gathering(transposed({256, 64, 4, Epilogue::kSiluMul})))>,
+                     Index<kFirstMmaVariant>, Index<kFirstMmaVariant + 3>>;
 TYPED_TEST_SUITE(GatedGemm, Indices);
 
 template <int Index, bool Ahead>

@@ -11,7 +11,7 @@ static_assert(kLargeGemmBytes == kernels::kMaxSharedBytes);
 static_assert(kSmallGemmBytes == kernels::kSmallSharedBytes);
 
 kernels::GemmVariant gemm_variant(GemmPath path, TileShape tile, kernels::Epilogue epilogue,
-                                  bool gathers) {
+                                  const GemmWishes& wishes) {
   const auto mainloop =
       path == GemmPath::wgmma ? kernels::Mainloop::kWgmma : kernels::Mainloop::kMma;
   const int columns = tile_columns(tile);
@@ -21,7 +21,8 @@ kernels::GemmVariant gemm_variant(GemmPath path, TileShape tile, kernels::Epilog
   const kernels::GemmVariant* found = nullptr;
   for (const kernels::GemmVariant& v : kernels::kGemmVariants) {
     const bool fits = v.mainloop == mainloop && v.block_n == columns && v.epilogue == epilogue &&
-                      !v.deferred && v.gathers == gathers && v.transposed == transposed &&
+                      !v.deferred && v.gathers == wishes.gathers &&
+                      v.leaves_room == wishes.leaves_room && v.transposed == transposed &&
                       shared_bytes(v) <= most_bytes;
     // The deepest ring of those that fit.
     if (fits && (found == nullptr || ring_bytes(v) > ring_bytes(*found))) {

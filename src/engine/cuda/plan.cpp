@@ -28,9 +28,14 @@ bool gathers(const Config& config) {
   return config.form == LayerForm::fused && config.dispatch == Dispatch::gather;
 }
 
+bool fetches_beside_tiles(const Config& config) {
+  return config.form == LayerForm::fused && config.dispatch_head < 100;
+}
+
 // Of kernel 1.
 GemmVariant variant_1(const Config& config) {
-  return gemm_variant(config, epilogue_of(config.activation), gathers(config));
+  return gemm_variant(config, epilogue_of(config.activation),
+                      {.gathers = gathers(config), .leaves_room = fetches_beside_tiles(config)});
 }
 
 GroupedGemmDesc desc_1(const Shape& shape, std::int64_t rows) {

@@ -65,12 +65,22 @@ TEST(PlanRules, TilesByRowStepsAreTransposedAndTheOthersAreNot) {
       EXPECT_EQ(variant.block_n, tile_columns(tile));
     }
   }
+  // Room for a token is taken from the output's, where it is asked for alone.
+  for (const TileShape tile : kTilesByRowSteps) {
+    const auto fused = kernels::Epilogue::kSiluMul;
+    const kernels::GemmVariant plain = gemm_variant(GemmPath::wgmma, tile, fused);
+    const kernels::GemmVariant room =
+        gemm_variant(GemmPath::wgmma, tile, fused, {.leaves_room = true});
+    EXPECT_EQ(work_bytes(plain), 0);
+    EXPECT_GT(work_bytes(room), 0);
+    EXPECT_LT(staged_rows(room), staged_rows(plain));
+  }
   for (const TileShape tile : kTilesByRowSteps) {
     Config config;
     config.tile = tile;
     EXPECT_EQ(why(kSmall, config), "");
     config.dispatch = Dispatch::gather;
-    expect_refusal(kSmall, config, "takes rows that lie together");
+    expect_refusal(kSmall, config, "dispatch gather is built for tiles of 128x128");
     config.dispatch = Dispatch::scatter;
     config.gemm = GemmPath::mma;
     expect_refusal(kSmall, config, "needs wgmma");

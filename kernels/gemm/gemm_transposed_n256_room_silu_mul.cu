@@ -1,0 +1,8 @@
+#include "gemm_kernel.cuh"
+
+namespace fusescope::kernels {
+
+template cudaError_t launch_grouped_gemm_variant<variant_index(leaving_room(
+    transposed({256, 64, 4, Epilogue::kSiluMul})))>(const GroupedGemmArgs&, int, cudaStream_t);
+
+}  // namespace fusescope::kernels
