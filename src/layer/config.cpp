@@ -244,9 +244,11 @@ Knob knob(std::string_view name, std::string_view meaning) {
 std::span<const Knob> knobs() {
   static const std::vector<Knob> kRegistry = {
       knob<&Config::form>("form", "the two fused kernels, or the serial layer: the baseline"),
-      knob<&Config::dispatch>("dispatch",
-                              "kernel 1's rows: each token is copied to its slots, or lands once, "
-                              "and the GEMM gathers its rows"),
+      knob<&Config::dispatch>(
+          "dispatch",
+          "kernel 1's rows: each token is copied to its slots, or lands once, "
+          "and the GEMM gathers its rows (wgmma, tiles of 128x128, 128x256 and, "
+          "with activation fused, 160x256)"),
       knob<&Config::dispatch_comm_sms>("dispatch_comm_sms",
                                        "SMs of kernel 1 that communicate; the rest compute"),
       knob<&Config::combine_comm_sms>("combine_comm_sms",
@@ -270,8 +272,7 @@ std::span<const Knob> knobs() {
       knob<&Config::tile>(
           "tile",
           "the GEMM's tile, rows x columns; auto is 128x256 where that runs, else 128x128. 160x256 "
-          "and 288x128 (wgmma, dispatch scatter): rows in steps of 16, an expert's last 32 with "
-          "those before"),
+          "and 288x128 (wgmma): rows in steps of 16, an expert's last 32 with those before"),
       knob<&Config::gemm>(
           "gemm",
           "instructions of the GEMMs: wgmma where the GPU has it (sm_90), mma (mma.sync) on "

@@ -93,17 +93,37 @@ TEST(GemmPaths, RefusalsSayWhatWouldRun) {
               "tile " + tile_text(tile) +
                   " needs wgmma, and the GEMMs run with mma.sync: its warps have registers for "
                   "128x128 (tile auto or 128x128)");
-    Config gathers = with(GemmPath::automatic, tile);
-    gathers.dispatch = Dispatch::gather;
-    EXPECT_EQ(why_no_gemm(gathers, kHopper),
-              "tile " + tile_text(tile) +
-                  " takes rows that lie together, and dispatch gather brings each on its own "
-                  "(dispatch scatter, or tile auto, 128x128 or 128x256)");
-    gathers.form = LayerForm::serial;
-    EXPECT_EQ(why_no_gemm(gathers, kHopper), "");
   }
   EXPECT_EQ(why_no_gemm({}, {"an old GPU", 80, 64 * 1024}),
             "the GEMMs need 101376 bytes of shared memory, and a block of an old GPU has 65536");
+}
+
+TEST(GemmPaths, RowsAreGatheredByTheTilesThatAreBuiltForIt) {
+  const auto gathered = [](TileShape tile, Activation activation) {
+    Config config = with(GemmPath::automatic, tile);
+    config.dispatch = Dispatch::gather;
+    config.activation = activation;
+    return config;
+  };
+  for (const Activation activation : {Activation::separate, Activation::fused}) {
+    for (const TileShape tile : {TileShape::automatic, TileShape::m128n128, TileShape::m128n256,
+                                 TileShape::m160n256, TileShape::m288n128}) {
+      Config config = gathered(tile, activation);
+      const bool refused = tile == TileShape::m288n128 ||
+                           (tile == TileShape::m160n256 && activation == Activation::separate);
+      EXPECT_EQ(why_no_gemm(config, kHopper),
+                refused ? "dispatch gather is built for tiles of 128x128, 128x256 and, with "
+                          "activation fused, of 160x256, and tile is " +
+                              tile_text(tile) +
+                              ": set dispatch to scatter, or tile and activation to one of these"
+                        : "");
+      config.dispatch = Dispatch::scatter;
+      EXPECT_EQ(why_no_gemm(config, kHopper), "");
+      config.dispatch = Dispatch::gather;
+      config.form = LayerForm::serial;
+      EXPECT_EQ(why_no_gemm(config, kHopper), "");
+    }
+  }
 }
 
 TEST(GemmPaths, LegalityAsks) {

@@ -121,6 +121,25 @@ TEST(Legality, TokensAreFetchedBesideTilesThatLeaveRoom) {
   EXPECT_EQ(refusal([](Config& c) { c.form = LayerForm::serial; }), "");
 }
 
+TEST(Legality, RowsAreGatheredForTilesThatAreBuiltForIt) {
+  DeviceLimits device = kDevice;
+  device.wgmma = true;
+  const auto refusal = [&](TileShape tile, Activation activation) {
+    Config config;
+    config.dispatch = Dispatch::gather;
+    config.tile = tile;
+    config.activation = activation;
+    return why_illegal({load_shape("seed-tp4"), {}, {}}, config, device);
+  };
+  EXPECT_EQ(refusal(TileShape::automatic, Activation::separate), "");
+  EXPECT_EQ(refusal(TileShape::m128n256, Activation::fused), "");
+  EXPECT_EQ(refusal(TileShape::m160n256, Activation::fused), "");
+  expect_all(refusal(TileShape::m160n256, Activation::separate),
+             {"dispatch gather", "tile is 160x256", "set dispatch to scatter"});
+  expect_all(refusal(TileShape::m288n128, Activation::fused),
+             {"dispatch gather", "tile is 288x128", "set dispatch to scatter"});
+}
+
 TEST(Legality, WatermarkChunks) {
   EXPECT_EQ(why([](Config& c) { c.watermark_chunks = 512; }), "");
   expect_all(why([](Config& c) { c.watermark_chunks = 513; }),
