@@ -125,7 +125,7 @@ class Rules {
 
   // For a token beside them in shared memory.
   bool tiles_leave_room() const {
-    return config_.activation == Activation::fused &&
+    return config_.dispatch == Dispatch::scatter && config_.activation == Activation::fused &&
            (config_.tile == TileShape::m160n256 || config_.tile == TileShape::m288n128);
   }
 

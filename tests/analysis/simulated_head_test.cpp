@@ -238,6 +238,9 @@ TEST(SimulatedHead, AdviceSuggestsAnotherHeadWhereThereMayBeOne) {
   config.activation = Activation::separate;
   EXPECT_TRUE(suggested(config).empty());
   config = fetching(100);
+  config.dispatch = Dispatch::gather;
+  EXPECT_TRUE(suggested(config).empty());
+  config = fetching(100);
   config.dispatch_comm_sms = 16;
   EXPECT_TRUE(suggested(config).empty());
 }
