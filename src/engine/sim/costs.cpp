@@ -20,7 +20,8 @@ constexpr double kWholeColumns = 256;
 struct GemmShape {
   double n, k;
   bool activation_fused;  // the epilogue stores half of what it computes
-  double sms;             // at work
+  bool rows_gathered;
+  double sms;  // at work
 };
 
 // A profile has the rate of whole row blocks by 128 and by 256 columns. Tiles by row steps multiply at the rate of
@@ -29,12 +30,15 @@ double tile_tflops(const Profile& profile, TileShape tile) {
   return tile == TileShape::m128n128 ? profile.gemm_m128n128 : profile.gemm_m128n256;
 }
 
+// A row block's, of so many columns [ns].
+double products_time(const Profile& profile, const GemmShape& gemm, double tflops, double columns) {
+  const double clock_gain = std::pow(gemm.sms / profile.sms, profile.power_exponent);
+  return 2.0 * kRowBlock * columns * gemm.k / (tflops * 1e3 / profile.sms) * clock_gain;
+}
+
 TileCosts tile_costs(const Profile& profile, TileShape tile, const GemmShape& gemm) {
   const double tile_n = tile_columns(tile);
-  const double tflops = tile_tflops(profile, tile);
-  const double clock_gain = std::pow(gemm.sms / profile.sms, profile.power_exponent);
-  const double products =
-      2.0 * kRowBlock * tile_n * gemm.k / (tflops * 1e3 / profile.sms) * clock_gain;  // [ns]
+  const double products = products_time(profile, gemm, tile_tflops(profile, tile), tile_n);
 
   TileCosts costs;
   costs.n_tiles = static_cast<int>(std::ceil(gemm.n / tile_n));
@@ -43,6 +47,10 @@ TileCosts tile_costs(const Profile& profile, TileShape tile, const GemmShape& ge
   costs.steps = static_cast<int>(std::clamp(std::ceil(products / kMemoryStep), 1.0, kMostSteps));
   costs.fill = profile.tile_fill * 1e3;
   costs.step = products / costs.steps;
+  if (gemm.rows_gathered) {
+    costs.copy = products_time(profile, gemm, profile.gemm_m128n256, kWholeColumns) *
+                 (1 / profile.gemm_gather - 1) / costs.steps;
+  }
   costs.weight_bytes = tile_n * gemm.k * kElement / costs.steps;
   costs.row_bytes = kRowBlock * gemm.k * kElement / costs.steps;
   // A narrow tile has half the registers to store.
@@ -87,6 +95,14 @@ double TileCosts::step_of(const RowTile& tile) const {
   return row_step == 0 ? products : std::max(products, kStageFloor * kWholeColumns / columns);
 }
 
+double TileCosts::copied_blocks_of(const RowTile& tile) const {
+  constexpr int kCopiedRows = 32;  // gemm_gather.cuh, rows_to_copy()
+  constexpr int kHalf = kRowBlock / 2;
+  const int together = row_step == 0 ? kHalf : kCopiedRows;
+  const int copied = (tile.rows + together - 1) / together * together;
+  return static_cast<double>(copied) / kRowBlock;
+}
+
 DeviceLimits limits_of(const Profile& profile) {
   return {profile.name, static_cast<int>(profile.sms),
           static_cast<int>(profile.smem_per_block * 1024), true};
@@ -100,12 +116,14 @@ Costs make_costs(const Profile& profile, const Shape& shape, const Config& confi
   // Where kernels overlap, an SM that has communicated computes for the next one: it saves no power.
   const bool splits = config.form == LayerForm::fused && config.study != Study::compute_all &&
                       config.launch == LaunchOrder::stream;
+  const bool gathers = config.form == LayerForm::fused && config.dispatch == Dispatch::gather;
   costs.grouping = row_grouping(tile);
   costs.gemm_1 = tile_costs(profile, tile,
-                            {2 * inner, hidden, config.activation == Activation::fused,
+                            {2 * inner, hidden, config.activation == Activation::fused, gathers,
                              profile.sms - (splits ? config.dispatch_comm_sms : 0)});
   costs.gemm_2 = tile_costs(
-      profile, tile, {hidden, inner, false, profile.sms - (splits ? config.combine_comm_sms : 0)});
+      profile, tile,
+      {hidden, inner, false, false, profile.sms - (splits ? config.combine_comm_sms : 0)});
   costs.gemm_memory_scale = 1 / profile.dram_gemm_fraction;
   costs.gather_memory_scale = 1 / profile.dram_gather_fraction;
 
@@ -125,12 +143,9 @@ Costs make_costs(const Profile& profile, const Shape& shape, const Config& confi
   costs.memory_rate = profile.dram_peak * profile.dram_copy_fraction;
   costs.cache_bytes = profile.l2 * 1024 * 1024;
 
-  if (config.form == LayerForm::fused && config.dispatch == Dispatch::gather) {
-    costs.gemm_1.step /= profile.gemm_gather;
-    // Where the tokens stay in the cache, beside the weights that stream through it.
-    if (shape.tokens() * costs.row_bytes <= costs.cache_bytes / 2) {
-      costs.gemm_1.row_bytes = 0;
-    }
+  // Where the tokens stay in the cache, beside the weights that stream through it.
+  if (gathers && shape.tokens() * costs.row_bytes <= costs.cache_bytes / 2) {
+    costs.gemm_1.row_bytes = 0;
   }
 
   const double floor = profile.small_kernel * 1e3;

@@ -19,6 +19,7 @@ struct TileCosts {
   int steps = 0;            // of the main loop: how often it asks memory for operands
   double fill = 0;          // [ns]
   double step = 0;          // [ns] of a row block's products
+  double copy = 0;          // [ns] that a row block's rows add to a step where they are gathered
   double weight_bytes = 0;  // a step reads of its expert's weights ...
   double row_bytes = 0;     // ... and of its row block
   double epilogue = 0;      // [ns]
@@ -28,6 +29,8 @@ struct TileCosts {
   double row_blocks_of(const RowTile& tile) const;
   // The same of a step's time, which has a floor.
   double step_of(const RowTile& tile) const;
+  // What is copied of its rows where they are gathered: halves of row blocks, or rows in 32s.
+  double copied_blocks_of(const RowTile& tile) const;
 };
 
 struct Costs {

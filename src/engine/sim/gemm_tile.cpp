@@ -42,7 +42,8 @@ Task run_tile(Rank& rank, Gemm gemm, TrackId track, int tile) {
   const TileCosts& costs = gemm.costs;
   const RowTile rows = rows_of(rank, costs, tile);
   const double row_blocks = costs.row_blocks_of(rows);
-  const double step_ns = costs.step * costs.step_of(rows);
+  const double step_ns =
+      costs.step * costs.step_of(rows) + costs.copy * costs.copied_blocks_of(rows);
   const int row_block = rows.first;
   const int n_tile = tile % costs.n_tiles;
   const double scale = rank.world.costs.gemm_memory_scale;

@@ -45,7 +45,9 @@ struct Profile {
   // The power limit lowers the clock with the number of SMs that compute: n of N run a tile's products
   // (n/N)^power_exponent times as long as all N do; not where kernels overlap.
   double power_exponent = 0;
-  double gemm_gather = 0;          // of these rates, that are left where rows are gathered
+  // What is left of a 128x256 tile's rate where all of its rows are gathered. Copies add to the products' time, by
+  // the row.
+  double gemm_gather = 0;
   double tile_fill = 0;            // [us] pipeline fill, before the first product
   double tile_epilogue = 0;        // [us] registers to memory, not overlapped
   double activation_epilogue = 0;  // [us] more of it with the activation fused in

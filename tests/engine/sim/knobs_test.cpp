@@ -201,13 +201,15 @@ TEST_F(Knobs, NarrowTilesAreTwiceAsMany) {
 }
 
 // Compute only, one wave of tiles at most, all in the cache: the time of a GEMM is that of its longest tile.
-double longest_tile_ns(int rows_of_expert, TileShape tile) {
+double longest_tile_ns(int rows_of_expert, TileShape tile, Dispatch dispatch = Dispatch::scatter) {
   Profile profile = load_profile("h200-nvlink");
   profile.l2 = 4096;
   const Shape shape{"one expert", 1, rows_of_expert, 2048, 1, 1, 512, "made up for tests"};
   Config config;
   config.study = Study::compute_all;
   config.tile = tile;
+  config.dispatch = dispatch;
+  config.activation = Activation::fused;
   const timeline::Timeline timeline = timeline_of(problem_of(shape, "balanced"), config, profile);
   std::int64_t longest = 0;
   for (const timeline::Event& event : timeline.events) {
@@ -252,6 +254,26 @@ TEST_F(Knobs, TilesByRowStepsCostNoLessThanTheirStages) {
   }
   for (const int rows : {1, 128, 192}) {
     EXPECT_NEAR(longest_tile_ns(rows, TileShape::m288n128), floor, 2) << rows;
+  }
+}
+
+// By the row and for all columns alike, beside what the products take. Halves of row blocks are copied, and by tiles
+// by row steps rows in 32s.
+TEST_F(Knobs, CopiesOfGatheredRowsAddToATile) {
+  const double all_rows =
+      2.0 * 128 * 256 * 2048 / (760e3 / 132) * (1 / load_profile("h200-nvlink").gemm_gather - 1);
+  constexpr double kRounding = 4;  // [ns] of four steps, with the copies and without
+  const auto added = [](int rows, TileShape tile) {
+    return longest_tile_ns(rows, tile, Dispatch::gather) - longest_tile_ns(rows, tile);
+  };
+  for (const TileShape tile : {TileShape::m128n128, TileShape::m128n256}) {
+    EXPECT_NEAR(added(1, tile), all_rows / 2, kRounding);
+    EXPECT_NEAR(added(64, tile), all_rows / 2, kRounding);
+    EXPECT_NEAR(added(65, tile), all_rows, kRounding);
+    EXPECT_NEAR(added(129, tile), all_rows, kRounding);
+  }
+  for (const auto& [rows, copied] : {std::pair{1, 32}, {32, 32}, {33, 64}, {96, 96}, {144, 160}}) {
+    EXPECT_NEAR(added(rows, TileShape::m160n256), all_rows * copied / 128, kRounding) << rows;
   }
 }
 

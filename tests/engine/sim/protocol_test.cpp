@@ -95,8 +95,11 @@ std::vector<Config> merging_configs() {
       configs.push_back(config);
       config.dispatch_comm_sms = 0;
       for (const int head : {0, 40, 100}) {
-        config.dispatch = head == 40 ? Dispatch::gather : Dispatch::scatter;
         config.dispatch_head = head;
+        configs.push_back(config);
+      }
+      if (tile == TileShape::m160n256) {
+        config.dispatch = Dispatch::gather;
         configs.push_back(config);
       }
     }
