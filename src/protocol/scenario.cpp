@@ -92,8 +92,16 @@ void draw_knobs(Scenario& s, Random& random) {
   const bool may_overlap = !per_job && c.activation == Activation::fused;
   c.launch = may_overlap && random.below(3) != 0 ? LaunchOrder::programmatic : LaunchOrder::stream;
   c.tile_counter = one_of(random, {TileCounter::none, TileCounter::kernel_2, TileCounter::both});
-  c.tile = beside_tiles ? one_of(random, {TileShape::m160n256, TileShape::m288n128})
-                        : one_of(random, {TileShape::m128n256, TileShape::m128n128});
+  if (beside_tiles) {
+    c.tile = one_of(random, {TileShape::m160n256, TileShape::m288n128});
+  } else if (c.dispatch == Dispatch::scatter) {
+    c.tile = one_of(random, {TileShape::m128n256, TileShape::m128n128, TileShape::m160n256,
+                             TileShape::m288n128});
+  } else if (c.activation == Activation::fused) {
+    c.tile = one_of(random, {TileShape::m128n256, TileShape::m128n128, TileShape::m160n256});
+  } else {
+    c.tile = one_of(random, {TileShape::m128n256, TileShape::m128n128});
+  }
   c.schedule = one_of(
       random, {ScheduleSite::host, ScheduleSite::device, ScheduleSite::fused, ScheduleSite::fused});
   c.graph = random.below(2) == 0;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "layer/config.hpp"
+#include "layer/row_tiles.hpp"
 
 namespace fusescope::protocol {
 
@@ -62,6 +63,15 @@ struct Scenario {
   int n_tiles() const {
     return config.tile == TileShape::m128n128 || config.tile == TileShape::m288n128 ? 2 : 1;
   }
+  // How the layer's tiles take an expert's row blocks. The kernels absorb a last one that holds at most a quarter of its
+  // rows, here it is half: blocks are small.
+  RowGrouping grouping() const {
+    RowGrouping grouping = subject == Subject::layer ? row_grouping(config.tile) : RowGrouping{};
+    grouping.absorbed = grouping.absorbed > 0 ? row_block / 2 : 0;
+    return grouping;
+  }
+  // Halves of row blocks that a tile may have.
+  int most_halves() const { return 2 * grouping().blocks + (grouping().absorbed > 0 ? 1 : 0); }
   bool fetches_beside_tiles() const {
     return subject == Subject::layer && config.dispatch_head < 100;
   }

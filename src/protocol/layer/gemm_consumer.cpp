@@ -11,7 +11,7 @@ int staged_chunks(bool activates) {
   return activates ? kMostChunks : kMostChunks - kMostLentChunks;
 }
 int lent_chunks(const Scenario& s, bool activates) {
-  return std::clamp(half_rows(s) - staged_chunks(activates), 0,
+  return std::clamp(most_rows_of_group(s) - staged_chunks(activates), 0,
                     kMostChunks - staged_chunks(activates));
 }
 int all_chunks(const Scenario& s, bool activates) {
@@ -73,7 +73,8 @@ Task consume_tiles(Thread& t, GemmCall c, int group, int warp) {
     if (tile == kStop) {
       break;
     }
-    if (group >= TileHeader::of(tile).halves && !layer.has(Bug::half_tile_computed_whole)) {
+    const int in_tile = TileHeader::of(tile).halves;
+    if (group >= in_tile && !layer.has(Bug::half_tile_computed_whole)) {
       if (layer.has(Bug::half_tile_not_passed_over)) {
         for (int k = 0; k < c.k_steps; ++k) {
           cursor.advance();
@@ -83,7 +84,8 @@ Task consume_tiles(Thread& t, GemmCall c, int group, int warp) {
       co_await pass_over(t, c, cursor);
       continue;
     }
-    std::array<std::uint64_t, 8> sums{};
+    const int own = halves_of_group(std::max(in_tile, kConsumers), group) * half;  // rows
+    std::array<std::uint64_t, kMostRowsOfGroup> sums{};
     int previous = -1;
     for (int k = 0; k < c.k_steps; ++k) {
       co_await t.wait_phase(c.block.full + cursor.slot, cursor.parity);
@@ -91,13 +93,16 @@ Task consume_tiles(Thread& t, GemmCall c, int group, int warp) {
         t.wgmma_wait();
         t.arrive(c.block.empty + previous);
       }
-      std::array<std::uint64_t, 8> rows{};
+      std::array<std::uint64_t, kMostRowsOfGroup> rows{};
       std::uint64_t weights = 0;
       // Which of what a group multiplies one of its warps reads, PTX does not say: here each reads all.
       const Span row = layer.smem_row(c.block, cursor.slot);
-      t.wgmma_read({row.first + group * half, half}, c.round.stamp, rows.data());
+      for (int first = 0; first < own; first += half) {
+        const CellId from = row.first + first * kConsumers + group * half;
+        t.wgmma_read({from, half}, c.round.stamp, rows.data() + first);
+      }
       t.wgmma_read({layer.smem_weights(c.block, cursor.slot)}, c.round.stamp, &weights);
-      for (int i = 0; i < half; ++i) {
+      for (int i = 0; i < own; ++i) {
         sums[i] += Round::multiply(rows[i], weights);
       }
       previous = cursor.slot;
@@ -115,7 +120,7 @@ Task consume_tiles(Thread& t, GemmCall c, int group, int warp) {
     }
 
     // flush: the tile's output in chunks, a row each. The warps, of which each writes a part, take turns.
-    for (int i = 0; i < half; ++i) {
+    for (int i = 0; i < own; ++i) {
       if (!layer.has(Bug::chunk_drain_unwatched)) {
         co_await t.wait_phase(chunks.drained + chunk.slot, chunk.parity ^ 1);
       }

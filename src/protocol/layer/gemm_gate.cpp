@@ -1,5 +1,7 @@
 #include "protocol/layer/gemm_gate.hpp"
 
+#include "protocol/layer/gemm_tile.hpp"
+
 namespace fusescope::protocol {
 namespace {
 
@@ -14,8 +16,6 @@ bool unfenced(const GemmCall& c) {
 bool asks_for_another(const GemmCall& c) {
   return !c.gathers;
 }
-
-}  // namespace
 
 Task is_open(Thread& t, const GemmCall& c, int row_block, bool stopped, bool& open) {
   const Layer& layer = c.layer;
@@ -35,7 +35,7 @@ Task is_open(Thread& t, const GemmCall& c, int row_block, bool stopped, bool& op
   }
 }
 
-Task wait_open(Thread& t, const GemmCall& c, int row_block, bool stopped, bool& open) {
+Task wait_at(Thread& t, const GemmCall& c, int row_block, bool stopped, bool& open) {
   open = !stopped;
   if (stopped || c.gate < 0) {
     co_return;
@@ -46,6 +46,28 @@ Task wait_open(Thread& t, const GemmCall& c, int row_block, bool stopped, bool& 
                                   !c.layer.has(unguarded));
   if (open && !unfenced(c)) {
     t.fence_proxy_async();
+  }
+}
+
+int gates_of(const TileJob& job, bool first_only) {
+  return first_only ? 1 : row_blocks_of(job.halves);
+}
+
+}  // namespace
+
+Task are_open(Thread& t, const GemmCall& c, const TileJob& job, bool stopped, bool& open) {
+  const int gates = gates_of(job, c.layer.has(Bug::first_gate_asked_for_all));
+  open = true;
+  for (int block = 0; open && block < gates; ++block) {
+    co_await is_open(t, c, job.row_block + block, stopped, open);
+  }
+}
+
+Task wait_open(Thread& t, const GemmCall& c, const TileJob& job, bool stopped, bool& open) {
+  const int gates = gates_of(job, c.layer.has(Bug::first_gate_awaited_for_all));
+  open = true;
+  for (int block = 0; open && block < gates; ++block) {
+    co_await wait_at(t, c, job.row_block + block, stopped, open);
   }
 }
 

@@ -39,21 +39,24 @@ Task load_weights_ahead(Thread& t, const GemmCall& c, const TileJob& job, Place&
 Task open_gate(Thread& t, const GemmCall& c, const TileJob& job, bool stopped, Place& place,
                bool& open) {
   co_await load_weights_ahead(t, c, job, place);
-  co_await wait_open(t, c, job.row_block, stopped, open);
+  co_await wait_open(t, c, job, stopped, open);
 }
 
 // The rows of one stage, by the copy engine.
 void load_rows(Thread& t, const GemmCall& c, int slot, int k, const TileJob& job, bool is_early) {
   const Layer& layer = c.layer;
   const int half = half_rows(layer.s);
-  const int slack = c.round.tables[c.rank].slack[job.row_block];
-  const int filled = layer.s.row_block - (c.a_has_padding ? slack : 0);
-  const int expected = layer.has(Bug::half_tile_expected_whole) ? kConsumers : job.halves;
+  const int expected =
+      layer.has(Bug::half_tile_expected_whole) ? std::max(job.halves, kConsumers) : job.halves;
   t.arrive_expecting(c.block.full + slot, expected + (is_early ? 0 : 1));
-  const CellId rows = c.a + job.row_block * c.a_per_block + k * c.a_per_step;
-  for (int first = 0; first < job.halves * half; first += half) {
-    t.start_load({layer.smem_row(c.block, slot).first + first, half}, {rows + first, half},
-                 std::clamp(filled - first, 0, half), c.round.stamp, c.block.full + slot, c.rank);
+  for (int i = 0; i < job.halves; ++i) {
+    const int row_block = job.row_block + i / kConsumers;
+    const int first = i % kConsumers * half;  // in its row block
+    const int slack = c.a_has_padding ? c.round.tables[c.rank].slack[row_block] : 0;
+    const CellId rows = c.a + row_block * c.a_per_block + k * c.a_per_step + first;
+    t.start_load({layer.smem_row(c.block, slot).first + i * half, half}, {rows, half},
+                 std::clamp(layer.s.row_block - slack - first, 0, half), c.round.stamp,
+                 c.block.full + slot, c.rank);
   }
   if (!is_early) {
     load_weights(t, c, slot, k, job);
@@ -68,7 +71,9 @@ void gather_rows(Thread& t, const GemmCall& c, int slot, int k, const TileJob& j
     t.expect_copies(c.block.full + slot, 1);
     load_weights(t, c, slot, k, job);
   }
-  const int rows = job.halves * half_rows(layer.s);
+  const int all_rows = job.halves * half_rows(layer.s);
+  const int rows =
+      layer.has(Bug::gathered_first_block_only) ? std::min(all_rows, layer.s.row_block) : all_rows;
   const MbarrierId landed = c.block.rows_landed + slot;
   t.arrive_expecting(landed, rows);
   for (int row = 0; row < rows; ++row) {
@@ -177,7 +182,7 @@ Task gather_tiles(Thread& t, GemmCall c) {
   const std::uint64_t stopped = co_await layer.aborted(t);
   for (int tile = c.worker; schedule.find(tile, job);) {
     bool open = false;
-    co_await is_open(t, c, job.row_block, stopped != 0, open);
+    co_await are_open(t, c, job, stopped != 0, open);
     if (!open) {
       co_await open_gate(t, c, job, stopped != 0, place, open);
     }

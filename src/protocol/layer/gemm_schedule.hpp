@@ -8,8 +8,10 @@ namespace fusescope::protocol {
 
 struct TileJob {
   int row_block, n_tile, expert;
-  int halves;  // of the row block that hold rows
+  int halves;  // of row blocks that hold rows, from the first on
 };
+// Of all N tiles.
+int row_tiles(const Scenario& scenario, const ScheduleTables& tables);
 
 class TileSchedule {
  public:
@@ -19,8 +21,9 @@ class TileSchedule {
   bool find(int tile, TileJob& job) const;
 
  private:
+  const Scenario& s_;
   const ScheduleTables& tables_;
-  int row_block_, half_empty_, n_tiles_, group_, tiles_;
+  int half_empty_, tiles_;
 };
 
 // What the schedule is found from.

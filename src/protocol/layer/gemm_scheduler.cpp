@@ -19,7 +19,7 @@ Task schedule_tiles(Thread& t, GemmCall c) {
   bool gave_up = false;
   for (int tile = c.worker; !gave_up && schedule.find(tile, job); parity ^= 1) {
     bool open = false;
-    co_await is_open(t, c, job.row_block, stopped != 0, open);
+    co_await are_open(t, c, job, stopped != 0, open);
     t.write(c.block.next, NextTile{tile, open}.word(), c.round.stamp);
     t.arrive(c.block.found);
     co_await wait_asked(t, fetch, parity);

@@ -33,6 +33,19 @@ Task is_to_signal(Thread& t, const GemmCall& c, const TileHeader& tile, int& who
   }
 }
 
+// To each of the tile's row blocks.
+Task signal_tile(Thread& t, const GemmCall& c, const TileHeader& tile) {
+  const Layer& layer = c.layer;
+  const Bug relaxed = c.which == 1 ? Bug::computed_relaxed : Bug::done_relaxed;
+  const Order order = layer.has(relaxed) ? Order::relaxed : Order::release;
+  const int blocks = layer.has(Bug::first_block_signalled) ? 1 : row_blocks_of(tile.halves);
+  for (int block = tile.row_block; block < tile.row_block + blocks; ++block) {
+    if (!c.loses_tile || block != 0 || tile.n_tile != 0) {
+      co_await t.fetch_add(c.signal + block, 1, order, Scope::gpu);
+    }
+  }
+}
+
 // kernels/gemm/staged_chunks.cuh: a storer's way through its group's chunks.
 class StagedChunks {
  public:
@@ -92,13 +105,13 @@ class StagedChunks {
 
 Task store_tiles(Thread& t, GemmCall c, int group) {
   const Layer& layer = c.layer;
-  const int half = half_rows(layer.s);
   StagedChunks chunks(t, c, group);
 
   int whole_tiles = 0;
   for (;;) {
     TileHeader tile{};
-    for (int chunk = 0; chunk < half; ++chunk) {
+    int in_tile = 1;  // chunks, once the first is here
+    for (int chunk = 0; chunk < in_tile; ++chunk) {
       co_await chunks.staged();
       const std::uint64_t header = chunks.header();
       if (header == kStop) {
@@ -106,10 +119,12 @@ Task store_tiles(Thread& t, GemmCall c, int group) {
         co_return;
       }
       tile = TileHeader::of(header);
-      t.start_store({layer.tile_cells(c.d, tile.row_block, tile.n_tile) + group * half + chunk},
+      in_tile = halves_of_group(std::max(tile.halves, kConsumers), group) * half_rows(layer.s);
+      const RowOfGroup at(layer.s, group, chunk);
+      t.start_store({layer.tile_cells(c.d, tile.row_block + at.block, tile.n_tile) + at.row},
                     {chunks.cell()}, c.round.stamp, c.rank);
       t.commit_group();
-      if (chunk == half - 1 && layer.has(Bug::lent_stage_returned_early)) {
+      if (chunk == in_tile - 1 && layer.has(Bug::lent_stage_returned_early)) {
         chunks.return_stage();
       }
       if (chunks.hands_back()) {
@@ -131,12 +146,7 @@ Task store_tiles(Thread& t, GemmCall c, int group) {
       bool signals = false;
       co_await is_to_signal(t, c, tile, whole_tiles, signals);
       if (signals) {
-        if (c.loses_tile && tile.row_block == 0 && tile.n_tile == 0) {
-          continue;
-        }
-        const Bug relaxed = c.which == 1 ? Bug::computed_relaxed : Bug::done_relaxed;
-        const Order order = layer.has(relaxed) ? Order::relaxed : Order::release;
-        co_await t.fetch_add(c.signal + tile.row_block, 1, order, Scope::gpu);
+        co_await signal_tile(t, c, tile);
       }
     }
   }

@@ -6,17 +6,22 @@
 
 namespace fusescope::protocol {
 
-// What stands in shared memory of a tile: the lowest bit says that only the first consumer has rows.
+// Row blocks that so many halves of them, from the first on, belong to.
+inline int row_blocks_of(int halves) {
+  return (halves + kConsumers - 1) / kConsumers;
+}
+// What stands in shared memory of a tile.
 struct TileHeader {
   int row_block, n_tile;
-  int halves;  // of the row block that hold rows
+  int halves;  // of row blocks that hold rows, from the first on
 
   std::uint64_t word() const {
-    return static_cast<std::uint64_t>(row_block) * 64 + static_cast<std::uint64_t>(n_tile) * 2 +
-           (halves == 1 ? 1 : 0);
+    return static_cast<std::uint64_t>(row_block) * 256 + static_cast<std::uint64_t>(n_tile) * 8 +
+           static_cast<std::uint64_t>(halves);
   }
   static TileHeader of(std::uint64_t word) {
-    return {static_cast<int>(word / 64), static_cast<int>(word % 64 / 2), word % 2 == 1 ? 1 : 2};
+    return {static_cast<int>(word / 256), static_cast<int>(word % 256 / 8),
+            static_cast<int>(word % 8)};
   }
 };
 // What the scheduler has found: the tile's number stands for what it says of it.
@@ -30,10 +35,26 @@ struct NextTile {
 // In place of a header, or of a tile: the role ends.
 inline constexpr std::uint64_t kStop = ~0ull;
 
-// Rows of one consumer.
+// Rows of one consumer in one row block.
 inline int half_rows(const Scenario& s) {
   return s.row_block / kConsumers;
 }
+// Halves of a tile that a consumer group has: every other one.
+inline int halves_of_group(int halves, int group) {
+  return (halves + kConsumers - 1 - group) / kConsumers;
+}
+// The same of the largest tile, in rows.
+inline int most_rows_of_group(const Scenario& s) {
+  return halves_of_group(s.most_halves(), 0) * half_rows(s);
+}
+inline constexpr int kMostRowsOfGroup = 12;
+// Of a group's rows the one with this number, from the first of the tile's row blocks on: its block, and its place there.
+struct RowOfGroup {
+  int block, row;
+
+  RowOfGroup(const Scenario& s, int group, int number)
+      : block(number / half_rows(s)), row(group * half_rows(s) + number % half_rows(s)) {}
+};
 // A group's part of what goes with its chunks.
 struct GroupChunks {
   MbarrierId staged, drained;

@@ -37,7 +37,7 @@ class Layer final : public Model {
     return {block.smem + row * block.row_pitch, s.row_block};
   }
   CellId smem_weights(const BlockPlaces& block, int row) const {
-    return block.smem + row * block.row_pitch + s.row_block;
+    return block.smem + row * block.row_pitch + stage_rows(s);
   }
   CellId tile_cells(CellId base, int row_block, int n_tile) const {
     return base + (row_block * s.n_tiles() + n_tile) * s.row_block;

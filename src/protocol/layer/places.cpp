@@ -36,7 +36,7 @@ BlockPlaces add_block(Machine& machine, const Scenario& s, int rank, int device,
   Memory& memory = machine.memory();
   BlockPlaces places{};
   const int for_jobs = kMostJobGroups * job_cells(s);
-  places.row_pitch = std::max(s.row_block + 1, for_jobs / kGemmRows);
+  places.row_pitch = std::max(stage_rows(s) + 1, for_jobs / kGemmRows);
   places.smem =
       memory.add(of("smem", rank, block), std::max(kSmemRows * places.row_pitch, for_jobs));
   for (int group = 0; group < kMostJobGroups; ++group) {

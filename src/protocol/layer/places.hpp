@@ -69,7 +69,11 @@ struct JobPlaces {
   MbarrierId full, empty, summed, drained;
 };
 
-// Shared memory is rows: `row_block` cells for the rows of a tile, and one for the tile's weights, at a
+// Rows of a tile, at most.
+inline int stage_rows(const Scenario& s) {
+  return s.most_halves() * s.row_block / kConsumers;
+}
+// Shared memory is rows: `stage_rows` cells for the rows of a tile, and one for the tile's weights, at a
 // distance such that ring stages and staged chunks overlap with all warpgroups' JobPlaces, as they do on
 // the device. Row slots overlap with both.
 struct BlockPlaces {

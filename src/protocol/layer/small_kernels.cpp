@@ -2,7 +2,7 @@
 // final_reduce.cu, and the schedule build.
 #include <algorithm>
 
-#include "protocol/layer/layer.hpp"
+#include "protocol/layer/gemm_schedule.hpp"
 
 namespace fusescope::protocol {
 namespace {
@@ -211,7 +211,7 @@ void seed_counters(Thread& t, const Layer& layer, const Round& round) {
   if (!layer.has(Bug::dispenser_not_reset)) {
     t.initialise(mine.dispenser, 0, kAny);
   }
-  const int tiles = round.tables[t.rank()].row_blocks() * s.n_tiles();
+  const int tiles = row_tiles(s, round.tables[t.rank()]) * s.n_tiles();
   for (int kernel = 0; kernel < 2; ++kernel) {
     t.initialise(mine.next_tile + kernel, 0, static_cast<std::uint64_t>(tiles));
   }
