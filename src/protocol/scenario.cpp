@@ -67,6 +67,19 @@ Choice one_of(Random& random, std::initializer_list<Choice> choices) {
   return *(choices.begin() + random.below(choices.size()));
 }
 
+TileShape draw_tile(const Config& c, bool beside_tiles, Random& random) {
+  constexpr TileShape kWide = TileShape::m128n256, kNarrow = TileShape::m128n128;
+  constexpr TileShape kWideBySteps = TileShape::m160n256, kNarrowBySteps = TileShape::m288n128;
+  if (beside_tiles) {
+    return one_of(random, {kWideBySteps, kNarrowBySteps});
+  }
+  if (c.dispatch == Dispatch::scatter) {
+    return one_of(random, {kWide, kNarrow, kWideBySteps, kNarrowBySteps});
+  }
+  return c.activation == Activation::fused ? one_of(random, {kWide, kNarrow, kWideBySteps})
+                                           : one_of(random, {kWide, kNarrow});
+}
+
 void draw_knobs(Scenario& s, Random& random) {
   Config& c = s.config;
   c = base_config();
@@ -92,16 +105,7 @@ void draw_knobs(Scenario& s, Random& random) {
   const bool may_overlap = !per_job && c.activation == Activation::fused;
   c.launch = may_overlap && random.below(3) != 0 ? LaunchOrder::programmatic : LaunchOrder::stream;
   c.tile_counter = one_of(random, {TileCounter::none, TileCounter::kernel_2, TileCounter::both});
-  if (beside_tiles) {
-    c.tile = one_of(random, {TileShape::m160n256, TileShape::m288n128});
-  } else if (c.dispatch == Dispatch::scatter) {
-    c.tile = one_of(random, {TileShape::m128n256, TileShape::m128n128, TileShape::m160n256,
-                             TileShape::m288n128});
-  } else if (c.activation == Activation::fused) {
-    c.tile = one_of(random, {TileShape::m128n256, TileShape::m128n128, TileShape::m160n256});
-  } else {
-    c.tile = one_of(random, {TileShape::m128n256, TileShape::m128n128});
-  }
+  c.tile = draw_tile(c, beside_tiles, random);
   c.schedule = one_of(
       random, {ScheduleSite::host, ScheduleSite::device, ScheduleSite::fused, ScheduleSite::fused});
   c.graph = random.below(2) == 0;

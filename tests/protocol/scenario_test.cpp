@@ -5,6 +5,9 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "layer/row_tiles.hpp"
+#include "layer/tables.hpp"
+#include "protocol/layer/gemm_schedule.hpp"
 #include "protocol/schedule.hpp"
 
 namespace fusescope::protocol {
@@ -16,7 +19,8 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
   std::set<Combine> combines;
   std::set<Fault> faults;
   std::set<bool> fetches_first, all_hands, shares_gpu;
-  std::array<int, 5> overlapping{}, gathering{}, both{}, beside_tiles{};  // by ranks
+  std::array<int, 5> overlapping{}, gathering{}, both{}, beside_tiles{},
+      gathering_by_steps{};  // by ranks
   std::set<int> heads;
   for (std::uint64_t i = 0; i < 2000; ++i) {
     const Scenario s = draw_scenario(Subject::layer, {}, 1, i);
@@ -33,6 +37,7 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
     const bool is_gathering = s.config.dispatch == Dispatch::gather;
     overlapping[s.ranks] += is_overlapping ? 1 : 0;
     gathering[s.ranks] += is_gathering ? 1 : 0;
+    gathering_by_steps[s.ranks] += is_gathering && s.grouping().merges() ? 1 : 0;
     both[s.ranks] += is_overlapping && is_gathering ? 1 : 0;
     beside_tiles[s.ranks] += s.fetches_beside_tiles() ? 1 : 0;
     heads.insert(s.config.dispatch_head);
@@ -49,6 +54,28 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
     EXPECT_GT(gathering[r], 100) << r;
     EXPECT_GT(both[r], 30) << r;
     EXPECT_GT(beside_tiles[r], 50) << r;
+    EXPECT_GT(gathering_by_steps[r], 15) << r;
+  }
+}
+
+// The model's row blocks are small; with the kernels', its tiles are the layer's.
+TEST(Scenario, RowTilesAreTheLayers) {
+  for (const TileShape tile : {TileShape::m128n256, TileShape::m160n256, TileShape::m288n128}) {
+    Scenario s;
+    s.row_block = kRowBlock;
+    s.config.tile = tile;
+    int merged = 0;
+    for (int rows = 1; rows < 6 * kRowBlock; rows += 7) {
+      const int last = (rows + kRowBlock - 1) / kRowBlock;
+      ScheduleTables tables;
+      tables.expert_rows = {0, 0, last * kRowBlock, (last + 2) * kRowBlock};
+      tables.slack.assign(last + 2, 0);
+      tables.slack[last - 1] = last * kRowBlock - rows;
+      const auto wanted = row_tiles(tables, s.grouping());
+      EXPECT_EQ(row_tiles(s, tables), static_cast<int>(wanted.size())) << rows;
+      merged += static_cast<int>(wanted.size()) < tables.row_blocks() ? 1 : 0;
+    }
+    EXPECT_EQ(merged > 0, s.grouping().merges());
   }
 }
 
