@@ -63,8 +63,8 @@ struct Scenario {
   int n_tiles() const {
     return config.tile == TileShape::m128n128 || config.tile == TileShape::m288n128 ? 2 : 1;
   }
-  // How the layer's tiles take an expert's row blocks. The kernels absorb a last one that holds at most a quarter of its
-  // rows, here it is half: blocks are small.
+  // How the layer's tiles take an expert's row blocks. The kernels absorb a last one that holds at most a quarter of
+  // its rows, the model half of them: its blocks are small.
   RowGrouping grouping() const {
     RowGrouping grouping = subject == Subject::layer ? row_grouping(config.tile) : RowGrouping{};
     grouping.absorbed = grouping.absorbed > 0 ? row_block / 2 : 0;

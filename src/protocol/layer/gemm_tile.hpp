@@ -48,7 +48,7 @@ inline int most_rows_of_group(const Scenario& s) {
   return halves_of_group(s.most_halves(), 0) * half_rows(s);
 }
 inline constexpr int kMostRowsOfGroup = 12;
-// Of a group's rows the one with this number, from the first of the tile's row blocks on: its block, and its place there.
+// The group's row of this number: its row block, from the tile's first on, and its place there.
 struct RowOfGroup {
   int block, row;
 

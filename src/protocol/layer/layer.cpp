@@ -212,7 +212,8 @@ void Layer::check_round(int rank, const Round& round) {
   }
   must_be(places[rank].done, blocks, static_cast<std::uint64_t>(s.n_tiles()));
   if (!pushes_rows) {
-    const auto tiles = static_cast<std::uint64_t>(row_tiles(s, round.tables[rank]) * s.n_tiles());
+    const auto tiles = static_cast<std::uint64_t>(row_tiles(s, round.tables[rank])) *
+                       static_cast<std::uint64_t>(s.n_tiles());
     const TileCounter counter = s.config.tile_counter;
     must_be(places[rank].next_tile, 1, counter == TileCounter::both ? tiles : 0);
     must_be(places[rank].next_tile + 1, 1, counter != TileCounter::none ? tiles : 0);
