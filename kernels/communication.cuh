@@ -6,8 +6,8 @@
 //
 // A block holds `tokens_per_block` rows in shared memory. Each row slot has one thread of its own and
 // runs on its own; slots lie in different warps as long as there are warps, so that one slot's wait
-// holds up no other. When run() returns in a thread, with either result, no copy into or out of its
-// slot's shared memory is in flight: other threads may reuse it after a barrier, for bulk copies too.
+// holds up no other. When run() returns in a thread, no copy into or out of its slot's shared memory is
+// in flight: other threads may reuse it after a barrier, for bulk copies too.
 
 #include <cstdint>
 
@@ -108,19 +108,20 @@ struct Communication {
   int block;  // among the communication blocks
   int blocks;
   int tokens;  // so many, from the begin of the pull order
+  int warps;   // of the block that do this, the first ones; at most 32 slots each
 
-  // False: this thread's slot left early, because the launch was aborted.
-  __device__ bool run() const {
-    const int warps = static_cast<int>(blockDim.x) / 32;
+  // Where a wait is given up, the slot leaves early.
+  __device__ void run() const {
     const int slot =
         static_cast<int>(threadIdx.x) / 32 + static_cast<int>(threadIdx.x) % 32 * warps;
-    return slot >= tokens_per_block || run_slot(slot);
+    if (slot < tokens_per_block)
+      run_slot(slot);
   }
 
  private:
   using Writer = typename Records::Writer;
 
-  __device__ bool run_slot(int slot) const {
+  __device__ void run_slot(int slot) const {
     // An earlier phase may have been aborted: nothing starts then. Used only after the first token has
     // been looked up, so that the two loads are under way together.
     bool stopped = aborted(layer.guard);
@@ -154,7 +155,6 @@ struct Communication {
     retire_barrier(landed);
     // Orders this thread's uses of the barrier's memory, generic ones, before bulk copies into it.
     ptx::fence_proxy_async(ptx::space_shared);
-    return !stopped;
   }
 
   __device__ TokenCopies<Gathers> copies() const { return {layer}; }

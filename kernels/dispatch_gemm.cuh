@@ -13,12 +13,25 @@
 
 namespace fusescope::kernels {
 
-// The gate of a block that fetches tokens beside its tiles.
-template <class Fetch>
+// The gate of a block that fetches its share of the tokens before its first tile.
+template <class Communicates>
 struct FetchingGate : CounterGate {
-  Fetch fetch;
+  Communicates head;
+  bool fetches;
 
-  __device__ bool work() { return fetch.step(); }
+  // Where a pull is given up, the launch is being aborted: the block's own gates see that.
+  __device__ void prepare() const {
+    if (fetches)
+      head.run();
+  }
+};
+
+// And of one that fetches tokens beside its tiles.
+template <class Communicates, class Fetch>
+struct FetchingBesideGate : FetchingGate<Communicates> {
+  Fetch rest;
+
+  __device__ bool work() { return rest.step(); }
 };
 
 // The variant travels as its index: nvcc takes no class-typed template arguments on kernels.
@@ -32,48 +45,42 @@ __global__ void __launch_bounds__(gemm_threads(kGemmVariants[Index]), 1)
   const SmClock clock(args.layer.clock);
   const typename Records::PhaseStamps stamps(args.layer.records, Phase::dispatch_gemm);
   const int blocks = static_cast<int>(gridDim.x);
-  using Communicates = Communication<Records, kGemmVariants[Index].gathers>;
-  if (block < args.compute_blocks) {
-    if (args.fetches_first) {
-      const bool fetched =
-          Communicates{args.layer, smem, args.tokens_per_block, block, blocks, args.head}.run();
-      // Orders all slots' uses of shared memory before the GEMM's ring. Barrier 0 is free: the GEMM
-      // has one of its own. Every thread gets the same answer, which no look at the abort word would
-      // give: a block goes on to the GEMM whole or not at all.
-      if (__syncthreads_and(fetched) == 0)
-        return;
-    }
-    const LayerArgs& layer = args.layer;
-    CounterGate gate{layer.guard, layer.arrivals, args.open_at, Wait::gate, aborted(layer.guard)};
-    CounterSignal signal{layer.computed, layer.faults.lost_activations};
-    typename Records::TileProbe probe(args.layer.records, Family::dispatch_tiles, block,
-                                      copy_thread(kGemmVariants[Index]));
-    constexpr int kRoom = work_bytes(kGemmVariants[Index]);
-    if constexpr (kRoom > 0) {
-      using Fetch = BackgroundFetch<Records, kRoom>;
-      using State = typename Fetch::State;
-      __shared__ alignas(State) unsigned char state[sizeof(State)];
-      // Ordered before the first step by the GEMM's own barrier.
-      if (threadIdx.x == 0) {
-        const int first = args.fetches_first ? args.head + block : layer.tokens;
-        Fetch::init(layer, state, first, block, args.tokens_per_block);
-      }
-      FetchingGate<Fetch> fetching{gate, Fetch(layer, *reinterpret_cast<State*>(state),
-                                               smem + work_at(kGemmVariants[Index]), blocks)};
-      grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, fetching, signal, probe, block,
-                                         args.compute_blocks);
-    } else {
-      grouped_gemm<kGemmVariants[Index]>(args.gemm, smem, gate, signal, probe, block,
-                                         args.compute_blocks);
-    }
-  } else {
-    Communicates{args.layer,
+  constexpr GemmVariant V = kGemmVariants[Index];
+  using Communicates = Communication<Records, V.gathers>;
+  const LayerArgs& layer = args.layer;
+  if (block >= args.compute_blocks) {
+    const int warps = static_cast<int>(blockDim.x) / 32;
+    Communicates{layer,
                  smem,
                  args.tokens_per_block,
                  block - args.compute_blocks,
                  blocks - args.compute_blocks,
-                 args.layer.tokens}
+                 layer.tokens,
+                 warps}
         .run();
+    return;
+  }
+  const FetchingGate<Communicates> gate{
+      {layer.guard, layer.arrivals, args.open_at, Wait::gate, aborted(layer.guard)},
+      {layer, smem, args.tokens_per_block, block, blocks, args.head, copy_thread(V) / 32},
+      args.fetches_first};
+  CounterSignal signal{layer.computed, layer.faults.lost_activations};
+  typename Records::TileProbe probe(layer.records, Family::dispatch_tiles, block, copy_thread(V));
+  constexpr int kRoom = work_bytes(V);
+  if constexpr (kRoom > 0) {
+    using Fetch = BackgroundFetch<Records, kRoom>;
+    using State = typename Fetch::State;
+    __shared__ alignas(State) unsigned char state[sizeof(State)];
+    // Ordered before the first step by the GEMM's own barrier.
+    if (threadIdx.x == 0) {
+      const int first = args.fetches_first ? args.head + block : layer.tokens;
+      Fetch::init(layer, state, first, block, args.tokens_per_block);
+    }
+    FetchingBesideGate<Communicates, Fetch> both{
+        gate, Fetch(layer, *reinterpret_cast<State*>(state), smem + work_at(V), blocks)};
+    grouped_gemm<V>(args.gemm, smem, both, signal, probe, block, args.compute_blocks);
+  } else {
+    grouped_gemm<V>(args.gemm, smem, gate, signal, probe, block, args.compute_blocks);
   }
 }
 

@@ -180,7 +180,10 @@ __device__ inline void gather_tiles(const GroupedGemmArgs& args, GemmSmem<V> sme
   Schedule<V> schedule(args, smem.control(), workers);
   TileJob job{};
 
-  for (int tile = worker; schedule.find(tile, job);) {
+  int tile = worker;
+  bool found = schedule.find(tile, job);
+  await_prepared<V, Gate>(smem.control());
+  for (; found; found = schedule.find(tile, job)) {
     if (leader)
       probe.record(ProbePoint::kGateBegin, job.row_block, job.n_tile);
     const bool open = producer.open(gate, job);

@@ -12,6 +12,10 @@
 //                                to find, and after the block's last tile, or an abort, until the answer is false:
 //                                nothing is left, and no copy of it is in flight. A step is short: the next tile
 //                                waits for it. (Not of variants that gather.)
+//   void prepare()               optional: what the block does before its first tile, by all consumer threads, with the
+//                                ring and the staged chunks as its memory. Meanwhile the other roles find the first tile;
+//                                nothing is loaded, and no gate waited for, before all of them have returned. No copy
+//                                is in flight then, and each thread has crossed over to the async proxy.
 //   The rows were written by other blocks' bulk copies or stores, and the loads that follow belong
 //   to the async proxy: a true answer must come from a ld.acquire.gpu of what the writer released,
 //   followed by fence.proxy.async. (Variants that gather load rows through the generic proxy, too.)

@@ -156,11 +156,19 @@ class Producer {
   int early_ = 0;  // stages ahead of the cursor whose weights are already on their way
 };
 
+// Until the ring is the producer's.
+template <GemmVariant V, class Gate>
+__device__ inline void await_prepared(GemmControl<V>& control) {
+  if constexpr (requires(Gate & gate) { gate.prepare(); })
+    wait_phase(control.prepared, 0);
+}
+
 template <GemmVariant V, class Gate, class Probe>
 __device__ inline void produce_tiles(const GroupedGemmArgs& args, GemmSmem<V> smem, Gate& gate,
                                      Probe& probe) {
   GemmControl<V>& control = smem.control();
   Producer<V> producer(args, smem);
+  await_prepared<V, Gate>(control);
   for (std::uint32_t parity = 0;; parity ^= 1) {
     wait_phase(control.found, parity);
     const NextTile next = control.next;

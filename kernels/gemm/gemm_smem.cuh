@@ -83,6 +83,8 @@ struct GemmControl : VariantControl<V> {
   // copy engine has read it.
   std::uint64_t staged[kConsumerGroups][all_chunks(V)];
   std::uint64_t drained[kConsumerGroups][all_chunks(V)];
+  // Completes when the consumers have done what comes before their first tile (Gate::prepare).
+  std::uint64_t prepared;
   // From scheduler to producer, and back.
   std::uint64_t found;
   std::uint64_t asked;
@@ -200,6 +202,7 @@ __device__ inline void init_control(GemmControl<V>& control) {
       ptx::mbarrier_init(&control.drained[i][j], 1);
     }
   }
+  ptx::mbarrier_init(&control.prepared, kWarps);
   ptx::mbarrier_init(&control.found, 1);
   ptx::mbarrier_init(&control.asked, 1);
   control.gave_up = false;

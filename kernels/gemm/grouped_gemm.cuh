@@ -61,6 +61,17 @@ __device__ inline void meet_block() {
   __barrier_sync_count(kGemmBarrier, gemm_threads(V));
 }
 
+// By all threads of the consumer warps.
+template <GemmVariant V, class Gate>
+__device__ inline void prepare_block(GemmControl<V>& control, Gate& gate) {
+  if constexpr (requires { gate.prepare(); }) {
+    gate.prepare();
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+      arrive(control.prepared);
+  }
+}
+
 template <GemmVariant V, class Gate, class Signal, class Probe>
 __device__ __forceinline__ void run_wgmma_roles(const GroupedGemmArgs& args,
                                                 const GemmSmem<V>& smem, Gate& gate, Signal& signal,
@@ -68,6 +79,7 @@ __device__ __forceinline__ void run_wgmma_roles(const GroupedGemmArgs& args,
   const int group = static_cast<int>(threadIdx.x) / 128;
   const int warp = static_cast<int>(threadIdx.x) % 128 / 32;
   if (group < kConsumerGroups) {
+    prepare_block<V>(smem.control(), gate);
     grow_registers<kConsumerRegisters<V>>();
     if constexpr (V.transposed) {
       consume_transposed_tiles<V>(args, smem, probe, group);
@@ -115,6 +127,7 @@ __device__ inline void run_mma_roles(const GroupedGemmArgs& args, const GemmSmem
   constexpr int kProducerWarp = copy_thread(V) / 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   if (warp < kProducerWarp) {
+    prepare_block<V>(smem.control(), gate);
     mma_consume_tiles<V>(args, smem, probe);
   } else if (threadIdx.x == copy_thread(V)) {
     produce_tiles<V>(args, smem, gate, probe);

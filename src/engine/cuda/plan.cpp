@@ -279,9 +279,22 @@ std::string why_illegal_on_device(const Problem& problem, const Config& wanted,
   if (config.form == LayerForm::serial) {
     return "";
   }
-  if (const int threads = gemm_threads(one); config.tokens_per_block > threads) {
-    return fmt::format("tokens_per_block {} is more than a block's {} threads",
-                       config.tokens_per_block, threads);
+  const bool fetches_first = config.dispatch_comm_sms == 0;
+  const int threads = fetches_first ? copy_thread(one) : gemm_threads(one);
+  if (config.tokens_per_block > threads) {
+    return fmt::format("tokens_per_block {} is more than a block's {} threads{}",
+                       config.tokens_per_block, threads,
+                       fetches_first ? " that fetch before they multiply" : "");
+  }
+  const long long fetched = kernels::communication_bytes(config.tokens_per_block, shape.hidden);
+  if (fetches_first && fetched > reusable_bytes(one)) {
+    return fmt::format(
+        "tokens_per_block {} takes {} bytes of shared memory, and of a block that fetches before "
+        "it "
+        "multiplies the GEMM leaves {}: set tokens_per_block to at most {}, or dispatch_comm_sms "
+        "above 0",
+        config.tokens_per_block, fetched, reusable_bytes(one),
+        reusable_bytes(one) / kernels::communication_bytes(1, shape.hidden));
   }
   if (config.watermark_chunks > kernels::kMaxWatermarkChunks) {
     return fmt::format("watermark_chunks {} is more than the {} flags that a plane has",
