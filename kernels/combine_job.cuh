@@ -155,7 +155,7 @@ class JobRunner {
     for (int k = lane(); ready && k < layer_.topk; k += 32) {
       const int row_block = slots(token)[k] / 128;
       // Acquires what the tile's storer released: orders the tile's stores before this lane's loads.
-      ready = wait_for_counter(layer_.guard, Wait::ready, row_block, layer_.done[row_block],
+      ready = wait_for_counter(layer_.guard, Wait::ready, row_block, layer_.done[row_block].value,
                                combine_.done_at);
     }
     // The acquire orders later generic accesses only; the loads are bulk copies.

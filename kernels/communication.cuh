@@ -75,7 +75,7 @@ struct TokenCopies {
       cuda::atomic_thread_fence(cuda::memory_order_acq_rel, cuda::thread_scope_device);
     const int first = token == layer.faults.lost_arrival ? 1 : 0;
     for (int k = first; k < layer.topk; ++k) {
-      GpuAtomic<std::uint32_t>(layer.arrivals[slots[k] / 128])
+      GpuAtomic<std::uint32_t>(layer.arrivals[slots[k] / 128].value)
           .fetch_add(1, cuda::memory_order_relaxed);
     }
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/bounded_wait.cuh"
+#include "kernels/layer_args.hpp"
 
 namespace fusescope::kernels {
 
@@ -14,15 +15,16 @@ namespace ptx = cuda::ptx;
 
 struct CounterGate {
   const Guard& guard;
-  std::uint32_t* counters;  // [row blocks]
-  std::uint32_t open_at;    // 0: nothing is waited for
+  RowBlockCounter* counters;  // [row blocks]
+  std::uint32_t open_at;      // 0: nothing is waited for
   Wait what;
   bool stopped;  // an earlier phase was aborted: no gate opens
 
   __device__ bool is_open(int row_block) const {
     if (stopped || open_at == 0)
       return !stopped;
-    if (GpuAtomic<std::uint32_t>(counters[row_block]).load(cuda::memory_order_acquire) < open_at)
+    if (GpuAtomic<std::uint32_t>(counters[row_block].value).load(cuda::memory_order_acquire) <
+        open_at)
       return false;
     cross_to_async_proxy();
     return true;
@@ -31,7 +33,7 @@ struct CounterGate {
   __device__ bool wait(int row_block) const {
     if (stopped || open_at == 0)
       return !stopped;
-    if (!wait_for_counter(guard, what, row_block, counters[row_block], open_at))
+    if (!wait_for_counter(guard, what, row_block, counters[row_block].value, open_at))
       return false;
     cross_to_async_proxy();
     return true;
@@ -45,14 +47,14 @@ struct CounterGate {
 
 // The signal of both kernels' GEMMs: counts finished tiles per row block.
 struct CounterSignal {
-  std::uint32_t* counters;  // [row blocks]
-  std::int32_t lost;        // row block whose first tile is not counted (Faults); -1 = none
+  RowBlockCounter* counters;  // [row blocks]
+  std::int32_t lost;          // row block whose first tile is not counted (Faults); -1 = none
 
   __device__ void done(int row_block, int n_tile) const {
     if (row_block == lost && n_tile == 0)
       return;
     // Orders the tile's stores, complete before this call, before a reader's acquire of the counter.
-    GpuAtomic<std::uint32_t>(counters[row_block]).fetch_add(1, cuda::memory_order_release);
+    GpuAtomic<std::uint32_t>(counters[row_block].value).fetch_add(1, cuda::memory_order_release);
   }
 };
 

@@ -10,8 +10,8 @@ namespace fusescope::kernels {
 // By all of `threads` threads together.
 __device__ inline void clear_counters(const LayerArgs& layer, int thread, int threads) {
   for (int b = thread; b < layer.row_blocks_capacity; b += threads) {
-    layer.computed[b] = 0;
-    layer.done[b] = 0;
+    layer.computed[b].value = 0;
+    layer.done[b].value = 0;
   }
   Counters& counters = *layer.counters;
   for (int i = thread; i < kMaxRanks * kMaxWatermarkChunks; i += threads)

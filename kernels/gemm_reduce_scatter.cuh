@@ -101,7 +101,7 @@ struct PushRole {
     front.record(Point::ready_wait_begin, first_token(p));
     for (int b = p.slot / kBlockRows; b <= (p.slot + p.rows - 1) / kBlockRows; ++b) {
       // Acquires what the tile's storer released: orders the tile's stores before what follows.
-      if (!wait_for_counter(layer.guard, Wait::ready, b, layer.done[b], push.done_at))
+      if (!wait_for_counter(layer.guard, Wait::ready, b, layer.done[b].value, push.done_at))
         return false;
     }
     // The loads that follow are bulk copies, and belong to the async proxy.

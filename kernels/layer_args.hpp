@@ -148,6 +148,12 @@ enum class LaunchOrder : std::int32_t {
   programmatic,  // block by block, as its blocks leave the SMs (follow.cuh)
 };
 
+// A counter of a row block, in a line of its own. A launch counts K arrivals for each token on some hundred of them, and
+// what goes to one line is done one after the other: on few lines, gates open microseconds after the last count was sent.
+struct alignas(128) RowBlockCounter {
+  std::uint32_t value;
+};
+
 struct LayerArgs {
   std::int32_t rank = 0, ranks = 0;
   std::int32_t tokens_per_rank = 0, tokens = 0;  // T, R*T
@@ -175,9 +181,9 @@ struct LayerArgs {
   Bf16* act = nullptr;       // [rows, I]
   Bf16* partial = nullptr;   // [rows, H]
 
-  std::uint32_t* arrivals = nullptr;  // [row blocks], open at 128
-  std::uint32_t* computed = nullptr;  // [row blocks], activations ready at kernel 1's n_tiles
-  std::uint32_t* done = nullptr;      // [row blocks], partial rows ready at kernel 2's n_tiles
+  RowBlockCounter* arrivals = nullptr;  // [row blocks], open at 128
+  RowBlockCounter* computed = nullptr;  // [row blocks], activations ready at kernel 1's n_tiles
+  RowBlockCounter* done = nullptr;      // [row blocks], partial rows ready at kernel 2's n_tiles
   Counters* counters = nullptr;
   ClockStamp* clock = nullptr;
 

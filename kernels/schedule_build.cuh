@@ -327,7 +327,7 @@ class ScheduleBuild {
         slack = max(kRowBlock - filled, 0);
       }
       layer_.slack[b] = slack;
-      layer_.arrivals[b] = static_cast<std::uint32_t>(slack);
+      layer_.arrivals[b].value = static_cast<std::uint32_t>(slack);
     }
   }
 

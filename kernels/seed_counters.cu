@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(kThreads)
     seed_counters_kernel(const __grid_constant__ LayerArgs layer) {
   const int thread = static_cast<int>(threadIdx.x);
   for (int b = thread; b < layer.row_blocks_capacity; b += kThreads) {
-    layer.arrivals[b] = static_cast<std::uint32_t>(layer.slack[b]);
+    layer.arrivals[b].value = static_cast<std::uint32_t>(layer.slack[b]);
   }
   clear_counters(layer, thread, kThreads);
   if (thread == 0)

@@ -141,6 +141,19 @@ TEST(PlanRules, TokensPerBlockWithinABlocksThreads) {
   Config config;
   config.tokens_per_block = 385;
   expect_refusal(shape, config, "384 threads");
+  // Where blocks fetch before they multiply, the threads that multiply do, and the GEMM's other roles have begun.
+  config.dispatch_comm_sms = 0;
+  config.tokens_per_block = 256;
+  EXPECT_EQ(why(shape, config), "");
+  config.tokens_per_block = 257;
+  expect_refusal(shape, config, "256 threads that fetch before they multiply");
+  shape.hidden = 4096;
+  config.tokens_per_block = 27;
+  EXPECT_EQ(why(shape, config), "");
+  config.tokens_per_block = 28;
+  expect_refusal(shape, config, "tokens_per_block to at most 27");
+  config.dispatch_comm_sms = 8;
+  EXPECT_EQ(why(shape, config), "");
 }
 
 TEST(PlanRules, RowsAreGatheredInPieces) {

@@ -24,7 +24,7 @@ __global__ void adds_through_memory(const __grid_constant__ LayerArgs layer) {
 }
 
 __global__ void adds_to_own_counter(const __grid_constant__ LayerArgs layer) {
-  GpuAtomic<std::uint32_t>(layer.arrivals[layer.slots[threadIdx.x] / 128])
+  GpuAtomic<std::uint32_t>(layer.arrivals[layer.slots[threadIdx.x] / 128].value)
       .fetch_add(1, cuda::memory_order_release);
 }
 
