@@ -1,7 +1,7 @@
 // Scheduler role: one warp finds the block's tiles, each while the producer still loads the one before: the counter's
 // latency, the search for the expert and the gate's first answer are no time in which nothing is loaded.
 //
-//   scheduler   finds a tile, asks its gate once (the first's not), writes `next`     arrives at `found`
+//   scheduler   finds a tile, asks its gate once, writes `next`     arrives at `found`
 //   producer    reads `next`; some stages before the tile's last    arrives at `asked`
 //
 // In between its thread does the gate's work, if there is some.
@@ -53,8 +53,7 @@ __device__ inline void schedule_tiles(const GroupedGemmArgs& args, GemmSmem<V> s
   for (; tile != kNoTile && schedule.find(tile, job); parity ^= 1) {
     int following = kNoTile;
     if (leader) {
-      // The first tile's weights are loaded before its gate is asked.
-      control.next = {job, tile != worker && is_open_now<V>(gate, job)};
+      control.next = {job, is_open_now<V>(gate, job)};
       arrive(control.found);
       wait_asked(gate, control.asked, parity);
       if (!control.gave_up)
