@@ -37,8 +37,15 @@ constexpr std::array kBugs = {
     BugEntry{Bug::pull_not_drained, "pull_not_drained",
              "a row slot leaves while the pull that it gave up may still land", Effect::found,
              Effect::found},
-    BugEntry{Bug::fetched_barrier_missing, "fetched_barrier_missing",
-             "a block that fetches first starts its GEMM while rows are still in flight",
+    BugEntry{
+        Bug::prepared_unwatched, "prepared_unwatched",
+        "the producer loads into the ring without waiting for the slots that fetch in it first",
+        Effect::found, Effect::absent},
+    BugEntry{Bug::prepared_before_slots, "prepared_before_slots",
+             "a consumer warp hands the ring over before its slots are done", Effect::found,
+             Effect::absent},
+    BugEntry{Bug::prepared_counts_one_too_few, "prepared_counts_one_too_few",
+             "the ring is the producer's when all consumer warps but one have handed it over",
              Effect::found, Effect::absent},
     BugEntry{Bug::beside_counted_after_read, "beside_counted_after_read",
              "beside tiles: a token is counted once the room has been read, not once its rows are "

@@ -12,9 +12,8 @@ struct RowSlot {
   const BlockPlaces& smem;
   int rank;
   int slot;
-  int block, blocks;    // among the communication blocks
-  int tokens;           // so many, from the begin of the pull order
-  int fetched_threads;  // fetches first: threads that meet with this one; 0 = the block only fetches
+  int block, blocks;  // among the communication blocks
+  int tokens;         // so many, from the begin of the pull order
 };
 
 // Communication::run_slot. One thread per row slot.
@@ -71,57 +70,41 @@ Task run_slot(Thread& t, RowSlot r) {
     co_await count_arrivals(t, layer, round, token, fenced);
   }
   t.fence_proxy_async();
-  if (r.fetched_threads > 0 && !layer.has(Bug::fetched_barrier_missing)) {
-    co_await t.meet(r.smem.named + kFetchedBarrier, r.fetched_threads, kBlockThreads, !stopped);
-  }
 }
 
-// dispatch_gemm_kernel, compute blocks. The row slots of a block that fetches first are warps of the
-// first consumer group; `meets` is what is left of this role's threads at the barrier behind them.
-struct Compute {
-  GemmCall gemm;
-  int meets;  // 0: the block does not fetch first
-};
-
-Meeting after_fetch(Thread& t, const Compute& c) {
-  return t.meet(c.gemm.block.named + kFetchedBarrier, c.meets, kBlockThreads);
+// In a block that fetches first.
+Task run_lane(Thread& t, RowSlot r, GemmCall c) {
+  co_await t.meet(c.block.named + kGemmBarrier, 1, kBlockThreads);
+  co_await run_slot(t, r);
+  co_await meet_warp(t, c, r.slot % consumers(c));
 }
 
-bool fetches_first(const Compute& c) {
-  return c.meets > 0 && !c.gemm.layer.has(Bug::fetched_barrier_missing);
-}
-
-// How a role of `threads` threads comes to the GEMM and leaves it. The block's first thread sets up its barriers.
+// dispatch_gemm_kernel, compute blocks: how a role of `threads` threads comes to the GEMM and leaves it, where
+// `lanes` of them begin as row slots. The block's first thread sets up its barriers.
 template <class Tiles>
-Task run_role(Thread& t, Compute c, int threads, bool is_first, Tiles tiles) {
-  if (fetches_first(c)) {
-    const bool fetched = co_await after_fetch(t, c);
-    if (!fetched) {
-      co_return;
-    }
-  }
+Task run_role(Thread& t, GemmCall c, int threads, int lanes, bool is_first, Tiles tiles) {
   if (is_first) {
-    if (c.gemm.rest_from >= 0) {
-      init_background_fetch(t, c.gemm);
+    if (c.rest_from >= 0) {
+      init_background_fetch(t, c);
     }
-    init_gemm(t, c.gemm);
+    init_gemm(t, c);
   }
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
-  co_await tiles(t, c.gemm);
-  co_await t.meet(c.gemm.block.named + kGemmBarrier, threads, kBlockThreads);
+  co_await t.meet(c.block.named + kGemmBarrier, threads - lanes, kBlockThreads);
+  co_await tiles(t, c);
+  co_await t.meet(c.block.named + kGemmBarrier, threads, kBlockThreads);
 }
 
-Task producer(Thread& t, const Compute& c) {
-  return run_role(t, c, kProducerThreads, false, c.gemm.gathers ? gather_tiles : produce_tiles);
+Task producer(Thread& t, const GemmCall& c) {
+  return run_role(t, c, kProducerThreads, 0, false, c.gathers ? gather_tiles : produce_tiles);
 }
 
 // Or the relay.
-Task scheduler(Thread& t, const Compute& c) {
-  return run_role(t, c, kSchedulerThreads, false, c.gemm.gathers ? relay_stages : schedule_tiles);
+Task scheduler(Thread& t, const GemmCall& c) {
+  return run_role(t, c, kSchedulerThreads, 0, false, c.gathers ? relay_stages : schedule_tiles);
 }
 
-Task storer(Thread& t, const Compute& c, int group) {
-  return run_role(t, c, kStorerThreads, false, [group](Thread& thread, const GemmCall& gemm) {
+Task storer(Thread& t, const GemmCall& c, int group) {
+  return run_role(t, c, kStorerThreads, 0, false, [group](Thread& thread, const GemmCall& gemm) {
     return store_tiles(thread, gemm, group);
   });
 }
@@ -136,13 +119,14 @@ Task say_begun(Thread& t, Layer& layer, const Round& round) {
   }
 }
 
-Task consumer(Thread& t, Compute c, int group, int warp) {
+Task consumer(Thread& t, GemmCall c, int group, int warp) {
+  const int warps = consumer_warps(c.layer.s, c.activates);
   const bool is_first = group == 0 && warp == 0;
-  if (is_first && c.gemm.worker == 0) {
-    co_await say_begun(t, c.gemm.layer, c.gemm.round);
+  if (is_first && c.worker == 0) {
+    co_await say_begun(t, c.layer, c.round);
   }
-  co_await run_role(t, c, kConsumerThreads / consumer_warps(c.gemm.layer.s, c.gemm.activates),
-                    is_first, [group, warp](Thread& thread, const GemmCall& gemm) {
+  co_await run_role(t, c, kConsumerThreads / warps, slots_of(c, group * warps + warp), is_first,
+                    [group, warp](Thread& thread, const GemmCall& gemm) {
                       return consume_tiles(thread, gemm, group, warp);
                     });
 }
@@ -158,18 +142,15 @@ Task begin_dispatch_gemm(ResidentKernel& kernel, Layer& layer, int rank, const R
   const int compute_blocks = s.sms - comm_blocks;
   const bool fetches_first = comm_blocks == 0;
   const int head = s.tokens() * s.config.dispatch_head / 100;
+  const int slots = s.config.tokens_per_block;
   for (int block = 0; block < s.sms; ++block) {
     const BlockPlaces& b = kernel.begin_block(block);
-    const bool computes = block < compute_blocks;
-    if (!computes || fetches_first) {
-      for (int slot = 0; slot < s.config.tokens_per_block; ++slot) {
+    if (block >= compute_blocks) {
+      for (int slot = 0; slot < slots; ++slot) {
         Thread& t = kernel.thread(Role::puller, block, slot, true);
-        machine.start(
-            t, run_slot(t, {layer, round, b, rank, slot, computes ? block : block - compute_blocks,
-                            computes ? compute_blocks : comm_blocks, head, computes ? 32 : 0}));
+        machine.start(t, run_slot(t, {layer, round, b, rank, slot, block - compute_blocks,
+                                      comm_blocks, s.tokens()}));
       }
-    }
-    if (!computes) {
       kernel.end_block();
       continue;
     }
@@ -194,25 +175,28 @@ Task begin_dispatch_gemm(ResidentKernel& kernel, Layer& layer, int rank, const R
         .halves = true,
         .gate = mine.arrivals,
         .open_at = static_cast<std::uint64_t>(s.row_block),
+        .row_slots = fetches_first ? slots : 0,
         .rest_from = s.fetches_beside_tiles() ? head : -1,
         .signal = mine.computed,
         .loses_tile = layer.loses(Fault::lost_activations, rank, round)};
-    const auto meets = [&](int threads) { return fetches_first ? threads : 0; };
     Thread& p = kernel.thread(Role::producer, block, -1, false);
-    machine.start(p, producer(p, {gemm, meets(kProducerThreads)}));
+    machine.start(p, producer(p, gemm));
     Thread& r = kernel.thread(layer.gathers() ? Role::relay : Role::scheduler, block, -1,
                               s.fetches_beside_tiles());
-    machine.start(r, scheduler(r, {gemm, meets(kSchedulerThreads)}));
+    machine.start(r, scheduler(r, gemm));
+    for (int slot = 0; slot < gemm.row_slots; ++slot) {
+      Thread& t = kernel.thread(Role::puller, block, slot, true);
+      machine.start(t,
+                    run_lane(t, {layer, round, b, rank, slot, block, compute_blocks, head}, gemm));
+    }
     const int warps = consumer_warps(s, gemm.activates);
     for (int group = 0; group < kConsumers; ++group) {
-      const int left =
-          group == 0 ? kConsumerThreads - 32 * s.config.tokens_per_block : kConsumerThreads;
       for (int warp = 0; warp < warps; ++warp) {
         Thread& consuming = kernel.thread(Role::consumer, block, group * warps + warp, false);
-        machine.start(consuming, consumer(consuming, {gemm, meets(left / warps)}, group, warp));
+        machine.start(consuming, consumer(consuming, gemm, group, warp));
       }
       Thread& storing = kernel.thread(Role::storer, block, group, true);
-      machine.start(storing, storer(storing, {gemm, meets(kStorerThreads)}, group));
+      machine.start(storing, storer(storing, gemm, group));
     }
     kernel.end_block();
   }

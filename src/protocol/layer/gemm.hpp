@@ -26,6 +26,7 @@ struct GemmCall {
   bool halves;            // the GEMM knows slack: empty second halves of row blocks are left out
   WordId gate = -1;       // one word per row block; -1 = none
   std::uint64_t open_at = 0;
+  int row_slots = -1;       // that fetch before the first tile; -1 = the gate prepares nothing
   int rest_from = -1;       // in pull order: tokens that blocks fetch beside their tiles; -1 = none
   WordId signal = -1;       // one word per row block; -1 = none
   bool loses_tile = false;  // a fault: row block 0's first tile is not signalled
@@ -38,6 +39,11 @@ int lent_chunks(const Scenario& scenario, bool activates);
 int all_chunks(const Scenario& scenario, bool activates);
 // One thread stands for all of a group's warps, but where one writes into what another may still be reading.
 int consumer_warps(const Scenario& scenario, bool activates);
+// Row slots are lanes of these: `consumer` counts them through both groups, and each has a slot in turn.
+int consumers(const GemmCall& call);
+int slots_of(const GemmCall& call, int consumer);
+// A warp's lanes meet behind their slots: one of them with this call, of those that the model tells apart.
+Meeting meet_warp(Thread& thread, const GemmCall& call, int consumer);
 
 // By the block's first thread, before all meet.
 void init_gemm(Thread& thread, const GemmCall& call);

@@ -21,6 +21,17 @@ int consumer_warps(const Scenario& s, bool activates) {
   return lent_chunks(s, activates) > 0 ? kConsumerWarps : 1;
 }
 
+int consumers(const GemmCall& c) {
+  return kConsumers * consumer_warps(c.layer.s, c.activates);
+}
+int slots_of(const GemmCall& c, int consumer) {
+  const int in_all = consumers(c);
+  return (std::max(c.row_slots, 0) - consumer + in_all - 1) / in_all;
+}
+Meeting meet_warp(Thread& t, const GemmCall& c, int consumer) {
+  return t.meet(c.block.named + kFirstWarpBarrier + consumer, 1, 1 + slots_of(c, consumer));
+}
+
 void init_gemm(Thread& t, const GemmCall& c) {
   const int warps = consumer_warps(c.layer.s, c.activates);
   for (int i = 0; i < kStages; ++i) {
@@ -34,6 +45,8 @@ void init_gemm(Thread& t, const GemmCall& c) {
     t.init_mbarrier(c.block.staged + i, warps, false);
     t.init_mbarrier(c.block.drained + i, 1, false);
   }
+  const int unseen = c.layer.has(Bug::prepared_counts_one_too_few) ? 1 : 0;
+  t.init_mbarrier(c.block.prepared, consumers(c) - unseen, false);
   if (!c.gathers) {
     t.init_mbarrier(c.block.found, 1, false);
     t.init_mbarrier(c.block.asked, 1, false);
@@ -45,6 +58,21 @@ void init_gemm(Thread& t, const GemmCall& c) {
 }
 
 namespace {
+
+// prepare_block. The slots have threads of their own.
+Task prepare_block(Thread& t, const GemmCall& c, int consumer) {
+  if (c.row_slots < 0) {
+    co_return;
+  }
+  const bool early = c.layer.has(Bug::prepared_before_slots);
+  if (early) {
+    t.arrive(c.block.prepared);
+  }
+  co_await meet_warp(t, c, consumer);
+  if (!early) {
+    t.arrive(c.block.prepared);
+  }
+}
 
 // Consumer::pass_over: takes part in the ring for a tile that has no rows for this group.
 Task pass_over(Thread& t, const GemmCall& c, RingCursor& cursor) {
@@ -67,6 +95,7 @@ Task consume_tiles(Thread& t, GemmCall c, int group, int warp) {
   RingCursor chunk{all_chunks(layer.s, c.activates)};
   const GroupChunks chunks(c, group);
 
+  co_await prepare_block(t, c, group * warps + warp);
   for (;;) {
     co_await t.wait_phase(c.block.full + cursor.slot, cursor.parity);
     const std::uint64_t tile = t.read(c.block.stage_tiles + cursor.slot, c.round.stamp);

@@ -140,6 +140,13 @@ Task stop(Thread& t, const GemmCall& c, Place place) {
   }
 }
 
+// Until the ring is the producer's.
+Task await_prepared(Thread& t, const GemmCall& c) {
+  if (c.row_slots >= 0 && !c.layer.has(Bug::prepared_unwatched)) {
+    co_await t.wait_phase(c.block.prepared, 0);
+  }
+}
+
 }  // namespace
 
 Task produce_tiles(Thread& t, GemmCall c) {
@@ -148,6 +155,7 @@ Task produce_tiles(Thread& t, GemmCall c) {
   Place place;
   TileJob job{};
   const std::uint64_t stopped = co_await layer.aborted(t);
+  co_await await_prepared(t, c);
   for (std::uint32_t parity = 0;; parity ^= 1) {
     co_await t.wait_phase(c.block.found, parity);
     if (layer.has(Bug::next_asked_early)) {
@@ -180,7 +188,10 @@ Task gather_tiles(Thread& t, GemmCall c) {
   Place place;
   TileJob job{};
   const std::uint64_t stopped = co_await layer.aborted(t);
-  for (int tile = c.worker; schedule.find(tile, job);) {
+  int tile = c.worker;
+  bool found = schedule.find(tile, job);
+  co_await await_prepared(t, c);
+  for (; found; found = schedule.find(tile, job)) {
     bool open = false;
     co_await are_open(t, c, job, stopped != 0, open);
     if (!open) {

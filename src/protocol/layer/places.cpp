@@ -53,6 +53,7 @@ BlockPlaces add_block(Machine& machine, const Scenario& s, int rank, int device,
   places.empty = machine.add_mbarriers(kStages);
   places.staged = machine.add_mbarriers(kConsumers * kMostChunks);
   places.drained = machine.add_mbarriers(kConsumers * kMostChunks);
+  places.prepared = machine.add_mbarriers(1);
   places.found = machine.add_mbarriers(1);
   places.asked = machine.add_mbarriers(1);
   places.fetched = machine.add_mbarriers(1);

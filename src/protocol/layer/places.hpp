@@ -30,13 +30,14 @@ inline int job_columns(const Scenario& s) {
   return kSummingWarps * s.n_tiles();  // the warps share the columns of a piece
 }
 // Named barriers of a block.
-inline constexpr int kBeginBarrier = 0;    // kernel 2
-inline constexpr int kFetchedBarrier = 0;  // kernel 1
+inline constexpr int kBeginBarrier = 0;  // kernel 2
 inline constexpr int kGemmBarrier = 1;
 inline constexpr int kJoinBarrier = 2;
 inline constexpr int kFirstJobBarrier = 3;
 inline constexpr int kFirstConsumerBarrier = kFirstJobBarrier + kMostJobGroups;
-inline constexpr int kNamedBarriers = kFirstConsumerBarrier + kConsumers;
+// Behind them those of the consumers' warps, __syncwarp.
+inline constexpr int kFirstWarpBarrier = kFirstConsumerBarrier + kConsumers;
+inline constexpr int kNamedBarriers = kFirstWarpBarrier + kConsumers * kConsumerWarps;
 
 // The prologue's cluster, whose blocks are one thread each: they send a rank's ids in turn, and each takes those of
 // hits that follow each other.
@@ -81,7 +82,7 @@ struct BlockPlaces {
   CellId next, gave_up, fetch_state;
   int row_pitch;
   MbarrierId full, empty, staged, drained, landed;
-  MbarrierId found, asked, fetched;
+  MbarrierId prepared, found, asked, fetched;
   MbarrierId rows_landed;  // of each stage, where the GEMM gathers
   std::array<JobPlaces, kMostJobGroups> jobs;
   BarrierId named;
