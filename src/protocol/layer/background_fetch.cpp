@@ -108,9 +108,9 @@ BackgroundFetch::BackgroundFetch(Thread& t, const GemmCall& c) : call(c) {
 
 void init_background_fetch(Thread& t, const GemmCall& c) {
   const int late = c.layer.has(Bug::rest_begins_late) ? 1 : 0;
+  const int place = c.rest_from + late + c.worker;
   t.init_mbarrier(c.block.fetched, 1, true);
-  t.write(c.block.fetch_state, static_cast<std::uint64_t>(c.rest_from + late + c.worker),
-          c.round.stamp);
+  t.write(c.block.fetch_state, static_cast<std::uint64_t>(place), c.round.stamp);
 }
 
 Task wait_asked(Thread& t, BackgroundFetch& f, std::uint32_t parity) {
