@@ -101,7 +101,7 @@ std::string token_slots(const Case& c) {
 std::string fetched_beside_tiles(const Case& c) {
   constexpr int kAll = 100;
   const Config& config = c.config;
-  if (config.dispatch_head > kAll) {
+  if (config.dispatch_head < 0 || config.dispatch_head > kAll) {
     return fmt::format("dispatch_head {} is not a percentage: from 0 to {}", config.dispatch_head,
                        kAll);
   }

@@ -108,6 +108,8 @@ TEST(Legality, TokensAreFetchedBesideTilesThatLeaveRoom) {
   EXPECT_EQ(refusal([](Config& c) { c.tile = TileShape::m288n128; }), "");
   EXPECT_EQ(refusal([](Config& c) { c.dispatch_head = 101; }),
             "dispatch_head 101 is not a percentage: from 0 to 100");
+  EXPECT_EQ(refusal([](Config& c) { c.dispatch_head = -1; }),
+            "dispatch_head -1 is not a percentage: from 0 to 100");
   expect_all(refusal([](Config& c) { c.dispatch_comm_sms = 16; }),
              {"dispatch_head 50", "dispatch_comm_sms 16", "set dispatch_head to 100"});
   for (const TileShape tile : {TileShape::automatic, TileShape::m128n128, TileShape::m128n256}) {
