@@ -60,6 +60,13 @@ constexpr std::array kBugs = {
     BugEntry{Bug::beside_fence_missing, "beside_fence_missing",
              "beside tiles: a token is counted without the fence that releases its rows",
              Effect::found, Effect::absent},
+    BugEntry{Bug::beside_pull_proxy_fence_missing, "beside_pull_proxy_fence_missing",
+             "beside tiles: no proxy fence between the device barrier's edge and the bulk loads of "
+             "peers' rows",
+             Effect::found, Effect::absent},
+    BugEntry{Bug::room_reached_by_slots, "room_reached_by_slots",
+             "beside tiles: the last row slot reaches into the room that is loaded meanwhile",
+             Effect::found, Effect::absent},
     BugEntry{Bug::room_loaded_early, "room_loaded_early",
              "beside tiles: the room is loaded again before the stores have read it", Effect::found,
              Effect::absent},

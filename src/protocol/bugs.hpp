@@ -29,6 +29,8 @@ enum class Bug {
   beside_stores_unwatched,
   beside_proxy_fence_missing,
   beside_fence_missing,
+  beside_pull_proxy_fence_missing,
+  room_reached_by_slots,
   room_loaded_early,
   beside_parity_kept,
   rest_begins_late,

@@ -110,6 +110,10 @@ void init_background_fetch(Thread& t, const GemmCall& c) {
   const int late = c.layer.has(Bug::rest_begins_late) ? 1 : 0;
   const int place = c.rest_from + late + c.worker;
   t.init_mbarrier(c.block.fetched, 1, true);
+  // For the scheduler, whose loads of peers' rows may begin before a row slot or a gate has crossed over.
+  if (!c.layer.has(Bug::beside_pull_proxy_fence_missing)) {
+    t.fence_proxy_async();
+  }
   t.write(c.block.fetch_state, static_cast<std::uint64_t>(place), c.round.stamp);
 }
 

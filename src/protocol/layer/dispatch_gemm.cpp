@@ -16,12 +16,18 @@ struct RowSlot {
   int tokens;         // so many, from the begin of the pull order
 };
 
+bool reaches_into_room(const RowSlot& r) {
+  const Layer& layer = r.layer;
+  return layer.has(Bug::room_reached_by_slots) && layer.s.fetches_beside_tiles() &&
+         r.slot + 1 == layer.s.config.tokens_per_block;
+}
+
 // Communication::run_slot. One thread per row slot.
 Task run_slot(Thread& t, RowSlot r) {
   Layer& layer = r.layer;
   const Round& round = r.round;
   const MbarrierId landed = r.smem.landed + r.slot;
-  const Span row = layer.smem_row(r.smem, r.slot);
+  const Span row = layer.smem_row(r.smem, reaches_into_room(r) ? kRoomRow : r.slot);
   t.init_mbarrier(landed, 1, true);
   if (!layer.has(Bug::pull_proxy_fence_missing)) {
     t.fence_proxy_async();
