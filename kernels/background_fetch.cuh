@@ -114,6 +114,8 @@ class BackgroundFetch {
       return false;
     }
     const int token = tokens_.token_at(state_.place);
+    // As in Communication::run_slot: this thread may be here before any slot or gate of the block has crossed over.
+    ptx::fence_proxy_async(ptx::space_global);
     state_.token = token;
     state_.first = 0;
     state_.writer.record(Point::pull_issued, token);

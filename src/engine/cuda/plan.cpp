@@ -287,14 +287,16 @@ std::string why_illegal_on_device(const Problem& problem, const Config& wanted,
                        fetches_first ? " that fetch before they multiply" : "");
   }
   const long long fetched = kernels::communication_bytes(config.tokens_per_block, shape.hidden);
-  if (fetches_first && fetched > reusable_bytes(one)) {
+  // The room beside tiles is in use from the begin.
+  const int left = work_bytes(one) > 0 ? work_at(one) : reusable_bytes(one);
+  if (fetches_first && fetched > left) {
     return fmt::format(
         "tokens_per_block {} takes {} bytes of shared memory, and of a block that fetches before "
         "it "
         "multiplies the GEMM leaves {}: set tokens_per_block to at most {}, or dispatch_comm_sms "
         "above 0",
-        config.tokens_per_block, fetched, reusable_bytes(one),
-        reusable_bytes(one) / kernels::communication_bytes(1, shape.hidden));
+        config.tokens_per_block, fetched, left,
+        left / kernels::communication_bytes(1, shape.hidden));
   }
   if (config.watermark_chunks > kernels::kMaxWatermarkChunks) {
     return fmt::format("watermark_chunks {} is more than the {} flags that a plane has",

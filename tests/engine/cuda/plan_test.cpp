@@ -152,6 +152,14 @@ TEST(PlanRules, TokensPerBlockWithinABlocksThreads) {
   EXPECT_EQ(why(shape, config), "");
   config.tokens_per_block = 28;
   expect_refusal(shape, config, "tokens_per_block to at most 27");
+  Config beside = config;
+  beside.tile = TileShape::m160n256;
+  beside.activation = Activation::fused;
+  beside.dispatch_head = 50;
+  beside.tokens_per_block = 26;
+  EXPECT_EQ(why(shape, beside), "");
+  beside.tokens_per_block = 27;
+  expect_refusal(shape, beside, "tokens_per_block to at most 26");
   config.dispatch_comm_sms = 8;
   EXPECT_EQ(why(shape, config), "");
 }
