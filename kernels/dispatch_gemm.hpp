@@ -22,9 +22,9 @@ struct DispatchGemmArgs {
   GroupedGemmArgs gemm;
   LayerArgs layer;
   std::int32_t compute_blocks = 0;
-  std::int32_t tokens_per_block = 0;   // at most a block's threads
-  bool fetches_first = false;          // compute blocks fetch tokens before they compute:
-  std::int32_t head = 0;               // so many of them; the others beside their tiles
+  std::int32_t tokens_per_block = 0;  // at most a block's threads; where it computes, its consumers
+  bool fetches_first = false;         // compute blocks fetch tokens before they compute:
+  std::int32_t head = 0;              // so many of them; the others beside their tiles
   std::uint32_t open_at = kBlockRows;  // arrivals that open a gate; 0 = gates stand open
 };
 

@@ -291,10 +291,9 @@ std::string why_illegal_on_device(const Problem& problem, const Config& wanted,
   const int left = work_bytes(one) > 0 ? work_at(one) : reusable_bytes(one);
   if (fetches_first && fetched > left) {
     return fmt::format(
-        "tokens_per_block {} takes {} bytes of shared memory, and of a block that fetches before "
-        "it "
-        "multiplies the GEMM leaves {}: set tokens_per_block to at most {}, or dispatch_comm_sms "
-        "above 0",
+        "tokens_per_block {} takes {} bytes of shared memory, and the GEMM leaves {} of a block "
+        "that fetches before it multiplies: set tokens_per_block to at most {}, or "
+        "dispatch_comm_sms above 0",
         config.tokens_per_block, fetched, left,
         left / kernels::communication_bytes(1, shape.hidden));
   }
