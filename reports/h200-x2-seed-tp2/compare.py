@@ -55,7 +55,8 @@ def run(command, limit):
 
 def fusescope_round(args, number, file):
     command = [args.layer_timing, "--shape", args.shape, "--routing", f"uniform@{number + 1}",
-               "--rounds", str(args.inner_rounds), "--per-round", str(args.per_round), "--out", file]
+               "--rounds", str(args.inner_rounds), "--per-round", str(args.per_round),
+               "--rest-ms", str(args.rest_ms), "--out", file]
     for case in args.case:
         command += ["--case", case]
     problem = run(command, args.limit)
@@ -70,7 +71,7 @@ def fusescope_round(args, number, file):
 def torch_round(args, shape, number, file):
     command = [sys.executable, str(HERE / "torch_layer.py"), "--out", file,
                "--samples", str(args.inner_rounds * args.per_round), "--seed", str(number + 1),
-               "--port", str(29511 + number)]
+               "--rest-ms", str(args.rest_ms), "--port", str(29511 + number)]
     for option, key in (("ranks", "ranks"), ("tokens", "tokens_per_rank"), ("hidden", "hidden"),
                         ("experts", "experts"), ("topk", "topk"), ("inter", "intermediate")):
         command += ["--" + option, str(shape[key])]
@@ -103,6 +104,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--inner-rounds", type=int, default=2, help="of layer_timing's cases, in a round")
     parser.add_argument("--per-round", type=int, default=20, help="samples, in an inner round")
+    parser.add_argument("--rest-ms", type=int, default=0, help="pause before each iteration")
     parser.add_argument("--limit", type=int, default=120, help="of one process [s]")
     parser.add_argument("--out", required=True)
     args = parser.parse_args()
@@ -123,7 +125,7 @@ def main():
         print(f"round {number + 1} of {args.rounds} done", flush=True)
 
     report = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-              "shape": shape, "routing": "uniform", **about, "problems": problems,
+              "shape": shape, "routing": "uniform", "rest_ms": args.rest_ms, **about, "problems": problems,
               "layers": [summarise(name, taken) for name, taken in rounds.items()]}
     with open(args.out, "w") as file:
         json.dump(report, file, indent=1)

@@ -50,12 +50,13 @@ def layer(x, ids, weights, w13, w2, ranks, experts):
     return out
 
 
-def time_replays(step, count, gate):
+def time_replays(step, count, gate, rest_ms):
     """Samples of this rank: [(us, SM clock in MHz during the hold before, host was late)]."""
     word = torch.zeros(1, device="cuda")
     hold, held, begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(4))
     samples = []
     for _ in range(WARMUP + count):
+        time.sleep(rest_ms / 1e3)
         gate.wait()
         started = time.perf_counter()
         torch.cuda._sleep(HOLD_CYCLES // 10)  # under which the hold itself is enqueued
@@ -112,10 +113,10 @@ def worker(rank, args, gate, results):
     torch.cuda.synchronize()
     say("graph captured")
 
-    timed = {"graph": time_replays(graph.replay, args.samples, gate)}
+    timed = {"graph": time_replays(graph.replay, args.samples, gate, args.rest_ms)}
     say("graph timed")
     if args.eager:
-        timed["eager"] = time_replays(run, args.samples, gate)
+        timed["eager"] = time_replays(run, args.samples, gate, args.rest_ms)
         say("eager timed")
     results.put(timed)
     gate.wait()
@@ -142,6 +143,7 @@ def main():
     for name, value in dict(ranks=2, tokens=1024, hidden=4096, experts=64, topk=8, inter=768,
                             samples=40, seed=1, port=29511).items():
         parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--rest-ms", type=int, default=0, help="pause before each replay")
     parser.add_argument("--eager", action="store_true", help="time it without a graph, too")
     parser.add_argument("--out", default="")
     args = parser.parse_args()

@@ -5,10 +5,14 @@
 //
 //   layer_timing --shape seed-tp2 --routing uniform --rounds 10 --per-round 20 --out timing.json
 //       --case 'fused:' --case 'fused 24:dispatch_comm_sms=24' --case 'serial:form=serial'
+//
+// With --rest-ms the GPUs rest before every iteration, so that the power limit bites less: an iteration then
+// takes what its work and its waits take, where back to back it takes what its energy allows.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -16,6 +20,7 @@
 #include <random>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "base/version.hpp"
 #include "engine/cuda/devices.hpp"
@@ -46,6 +51,7 @@ struct Options {
   std::string out;
   int rounds = 10;
   int per_round = 20;
+  int rest_ms = 0;
 };
 
 TimedCase parse_case(const std::string& text) {
@@ -93,11 +99,12 @@ void check(LayerRunner& runner, NcclChoice& choice, TimedCase& timed, const Prob
   }
 }
 
-void sample(LayerRunner& runner, TimedCase& timed, int count) {
+void sample(LayerRunner& runner, TimedCase& timed, int count, int rest_ms) {
   runner.use_nccl(timed.collectives.nccl);
   runner.configure(timed.config);
   constexpr int kWarmup = 3;
   for (int i = 0; i < kWarmup + count; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(rest_ms));
     const Sample sample = runner.run_once();
     if (i >= kWarmup) {
       timed.wall_us.push_back(sample.wall_us);
@@ -131,12 +138,13 @@ void print(const std::vector<TimedCase>& cases) {
 }
 
 void write(const std::string& path, const Problem& problem, const std::vector<Device>& devices,
-           const std::vector<TimedCase>& cases) {
+           const std::vector<TimedCase>& cases, int rest_ms) {
   nlohmann::json file;
   file["program"] = version_line();
   file["problem"] = describe(problem);
   file["device"] = fmt::format("{} x {}", devices.size(), devices.front().name);
   file["driver"] = driver_version();
+  file["rest_ms"] = rest_ms;
   for (const TimedCase& c : cases) {
     nlohmann::json phases;
     for (const PhaseTime& phase : c.phases) {
@@ -182,14 +190,14 @@ int run(const Options& options) {
     std::shuffle(turns.begin(), turns.end(), random);
     for (const std::size_t turn : turns) {
       if (cases[turn].failure.empty()) {
-        sample(runner, cases[turn], options.per_round);
+        sample(runner, cases[turn], options.per_round, options.rest_ms);
       }
     }
   }
   fmt::print("{}\n", describe(problem));
   print(cases);
   if (!options.out.empty()) {
-    write(options.out, problem, devices, cases);
+    write(options.out, problem, devices, cases, options.rest_ms);
   }
   return std::all_of(cases.begin(), cases.end(),
                      [](const TimedCase& c) { return c.failure.empty(); })
@@ -210,6 +218,8 @@ int main(int argc, char** argv) {
   app.add_option("--out", options.out);
   app.add_option("--rounds", options.rounds);
   app.add_option("--per-round", options.per_round);
+  app.add_option("--rest-ms", options.rest_ms, "pause before each iteration")
+      ->check(CLI::NonNegativeNumber);
   CLI11_PARSE(app, argc, argv);
   try {
     return fusescope::engine::cuda::run(options);
