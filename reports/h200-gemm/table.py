@@ -1,6 +1,6 @@
 """The tables of README.md's first part, from a run's samples, its `gemm_bench` lines, and an earlier run's samples.
 
-    python3 table.py compare_4.json bench_5.jsonl compare_3.json
+    python3 table.py compare_5.json bench_6.jsonl compare_4.json
 """
 import json
 import pathlib
@@ -37,6 +37,10 @@ def row(*cells):
     print("| " + " | ".join(cells) + " |")
 
 
+def signed(percent):
+    return f"{round(percent, 1) + 0.0:+.1f}"  # + 0.0: no -0.0
+
+
 def samples(path):
     return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))["cases"]
 
@@ -65,12 +69,24 @@ def times(compared):
                     for case in CASES))
 
 
-def gains(now, before):
-    header(*CASES.values(), "least ratio of the four, by events")
-    for form in FORMS:
-        least = [f"{min(ratio(now, case, form, key) for case in CASES):.3f}" for key in ("kernel_us", "batch_us")]
-        more = (round(100 * (ratio(now, case, form) / ratio(before, case, form) - 1), 1) for case in CASES)
-        row(form, *(f"{percent + 0.0:+.1f}%" for percent in more), ", ".join(least))  # + 0.0: no -0.0
+def moves(now, before):
+    def median(run, case, name, value):
+        batches = run[case]["forms"][name]
+        return quantiles(list(map(value, batches["batch_us"], batches["sm_ghz"])))[0]
+
+    def extent(name, value):
+        changes = [100 * (median(now, case, name, value) / median(before, case, name, value) - 1) for case in CASES]
+        return f"{signed(min(changes))} to {signed(max(changes))}%"
+
+    header(*CASES.values(), "least ratio of the four, by events", "SM clock", "cycles of a launch")
+    for form in ("DeepGEMM", *FORMS):
+        cells = ["-"] * (len(CASES) + 1)
+        if form in FORMS:
+            more = (100 * (ratio(now, case, form) / ratio(before, case, form) - 1) for case in CASES)
+            least = (min(ratio(now, case, form, key) for case in CASES) for key in ("kernel_us", "batch_us"))
+            cells = [*(f"{signed(percent)}%" for percent in more), ", ".join(f"{value:.3f}" for value in least)]
+        name = FORMS.get(form, form)
+        row(form, *cells, extent(name, lambda us, ghz: ghz), extent(name, lambda us, ghz: us * ghz))
 
 
 def bench(path):
@@ -93,7 +109,7 @@ def main():
     now, before = samples(sys.argv[1]), samples(sys.argv[3])
     times(now)
     print()
-    gains(now, before)
+    moves(now, before)
     print()
     bench(sys.argv[2])
 
