@@ -138,12 +138,28 @@ class Rules {
         spoken_us(exposed), spoken_us(before), spoken_us(exposed - before));
   }
 
+  // Rows stored to K slots each, or stored once and gathered by the tiles.
+  void rows(std::int64_t exposed) {
+    suggest("dispatch", "gather",
+            fmt::format("the dispatch exposes {} on the critical path, and stores each token to {} "
+                        "slots; gathered, to one place",
+                        spoken_us(exposed), timeline_.wiring.topk),
+            exposed);
+    const std::int64_t gemm_1 = path({Step::gemm_1});
+    suggest("dispatch", "scatter",
+            fmt::format("tiles gather their rows themselves, which lengthens them where the "
+                        "multiplication bounds them, and GEMM 1 holds the critical path for {}",
+                        spoken_us(gemm_1)),
+            gemm_1);
+  }
+
   void dispatch() {
     const auto& exposed_by_step = attribution_.path.exposed_by_step;
     std::int64_t exposed = 0;
     for (const Step step : {Step::dispatch_head, Step::dispatch_order, Step::dispatch_bandwidth}) {
       exposed += exposed_by_step[static_cast<std::size_t>(step)];
     }
+    rows(exposed);
     if (exposed <= 0) {
       return;
     }
