@@ -37,6 +37,11 @@ struct RunRequest {
   double target_rel_ci = 0.005;  // stop sampling once the median's interval is that narrow
   double max_seconds = 3;
   std::uint64_t seed = 1;
+  // cuda: the GPUs rest that long before each iteration: warm-ups and samples (max_seconds counts the rests
+  // too), those of rungs, the iteration whose phases are timed, the recorded ones and those in turns with them.
+  // Where counters are sampled, one rest is before two iterations, which then follow each other at once. An
+  // iteration that is run for its outputs alone has no rest before it. sim: no power limit, so nothing rests.
+  int rest_ms = 0;
   int deadline_ms = 2000;  // cuda: of every wait on the device, 1 or more; sim: waits for nothing
   bool timeline = false;   // record iterations, and make a timeline of one
   IterationChoice iteration = {};  // cuda: of which one
@@ -47,6 +52,16 @@ struct RunRequest {
   int rung_rounds = 0;
   std::string command;  // recorded as the timeline's origin
 };
+
+// That cuda records for a timeline, in turns with as many that it does not.
+inline constexpr int kRecordedIterations = 20;
+
+inline constexpr int kMostRestMs = 10'000;
+// How measured iterations were taken: "iterations back to back", "each iteration after a rest of 10 ms".
+inline std::string describe_rest(int rest_ms) {
+  return rest_ms == 0 ? "iterations back to back"
+                      : "each iteration after a rest of " + std::to_string(rest_ms) + " ms";
+}
 
 // A phase of an iteration as one GPU's stream saw it, from the end of the phase before it.
 struct PhaseSpan {

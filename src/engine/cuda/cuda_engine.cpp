@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <mutex>
+#include <thread>
 
 #include "base/error.hpp"
 #include "engine/cuda/devices.hpp"
@@ -82,10 +83,11 @@ class CudaEngine : public Engine {
         record(runner, request, result);
       }
       if (request.rung_rounds > 0) {
-        result.rungs = take_rung_turns(runner, request.config, request.rung_rounds);
+        result.rungs =
+            take_rung_turns(runner, request.config, request.rung_rounds, rest_of(request));
       }
       if (request.phases) {
-        result.phases = time_phases(runner, result.gpus);
+        result.phases = time_phases(runner, result.gpus, rest_of(request));
       }
     } catch (const CheckFailure&) {
       if (nccl_.aborted()) {  // else the runner is reset and can go on
@@ -126,6 +128,10 @@ class CudaEngine : public Engine {
 
   static std::uint64_t deadline_ns(const RunRequest& request) {
     return static_cast<std::uint64_t>(request.deadline_ms) * 1'000'000;
+  }
+
+  static std::chrono::milliseconds rest_of(const RunRequest& request) {
+    return std::chrono::milliseconds(request.rest_ms);
   }
 
   static Config checked_config(Config config) {
@@ -176,6 +182,7 @@ class CudaEngine : public Engine {
       RecorderOptions options;
       options.choice = request.iteration;
       options.counters = request.counters;
+      options.rest = rest_of(request);
       RecordedTimeline recorded =
           record_timeline(runner, *request.problem, request.config, options);
       result.timeline = std::move(recorded.timeline);
@@ -184,9 +191,10 @@ class CudaEngine : public Engine {
     }
   }
 
-  static std::vector<PhaseSpan> time_phases(LayerRunner& runner, const std::vector<int>& gpus) {
+  static std::vector<PhaseSpan> time_phases(LayerRunner& runner, const std::vector<int>& gpus,
+                                            std::chrono::milliseconds rest) {
     std::vector<PhaseSpan> spans;
-    const std::vector<std::vector<PhaseTime>> by_gpu = runner.time_phases();
+    const std::vector<std::vector<PhaseTime>> by_gpu = runner.time_phases(rest);
     for (std::size_t i = 0; i < by_gpu.size(); ++i) {
       for (const PhaseTime& phase : by_gpu[i]) {
         spans.push_back({gpus.at(i), phase.kind, phase.us});
@@ -197,13 +205,17 @@ class CudaEngine : public Engine {
 
   static std::vector<Sample> take_samples(LayerRunner& runner, const RunRequest& request) {
     const std::uint64_t before = runner.output_checksum();
+    const auto run_rested = [&] {
+      std::this_thread::sleep_for(rest_of(request));
+      return runner.run_once();
+    };
     for (int i = 0; i < request.warmup; ++i) {
-      runner.run_once();
+      run_rested();
     }
     std::vector<Sample> samples;
     const auto begin = std::chrono::steady_clock::now();
     for (bool more = true; more;) {
-      samples.push_back(runner.run_once());
+      samples.push_back(run_rested());
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
       const bool enough = static_cast<int>(samples.size()) >= request.min_samples &&
                           relative_half_interval(samples) <= request.target_rel_ci;

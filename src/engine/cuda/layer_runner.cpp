@@ -134,7 +134,7 @@ void LayerRunner::prepare_records(int most_per_writer) {
   });
 }
 
-std::vector<std::vector<PhaseTime>> LayerRunner::time_phases() {
+std::vector<std::vector<PhaseTime>> LayerRunner::time_phases(std::chrono::milliseconds rest) {
   // However this ends, later iterations record nothing.
   struct Unmark {
     LayerRunner& runner;
@@ -146,8 +146,10 @@ std::vector<std::vector<PhaseTime>> LayerRunner::time_phases() {
   const Unmark unmark{*this};
   marked_ = true;
   build_graphs();
-  run_once();
-  run_once();
+  for (int i = 0; i < 2; ++i) {
+    std::this_thread::sleep_for(rest);
+    run_once();
+  }
   std::vector<std::vector<PhaseTime>> phases;
   for (const DeviceRun& run : runs_) {
     phases.push_back(run.marks.read());

@@ -2,6 +2,7 @@
 // One problem on its devices: runs iterations of any config, checks their outputs, times them.
 
 #include <barrier>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -63,8 +64,9 @@ class LayerRunner {
   Sample run_recorded();
   const RecordMemory& records() const { return *records_; }
 
-  // The phases of one more iteration, by device in use, as the configured one runs them.
-  std::vector<std::vector<PhaseTime>> time_phases();
+  // The phases of one more iteration, by device in use, as the configured one runs them. The devices rest for
+  // `rest` before it, and before the one that it follows.
+  std::vector<std::vector<PhaseTime>> time_phases(std::chrono::milliseconds rest = {});
 
   // Ids and weights of the next iterations; shape as before.
   void set_routing(const Routing& routing);

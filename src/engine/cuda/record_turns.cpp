@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -26,14 +27,19 @@ double clock_mhz(LayerRunner& runner, std::size_t kernel) {
 class TurnTaker {
  public:
   TurnTaker(LayerRunner& runner, const IterationChoice& choice, int iterations,
-            CounterSampling* counters)
-      : runner_(runner), choice_(choice), iterations_(iterations), counters_(counters) {}
+            std::chrono::milliseconds rest, CounterSampling* counters)
+      : runner_(runner),
+        choice_(choice),
+        iterations_(iterations),
+        rest_(rest),
+        counters_(counters) {}
 
   Turns take() {
     for (int number = 0; number < iterations_; ++number) {
       if (number % 2 == 1) {
         record(number);
       }
+      std::this_thread::sleep_for(rest_);
       if (counters_ != nullptr) {
         runner_.run_once();  // after the pause of reading samples, as before what is recorded
       }
@@ -50,6 +56,7 @@ class TurnTaker {
   void record(int number) {
     Recorded recorded;
     recorded.number = number;
+    std::this_thread::sleep_for(rest_);
     sample(recorded, [&] { counters_->begin(); });
     if (counters_ != nullptr) {
       runner_.run_once();  // takes what starting costs the first launch after it, some 100 us
@@ -96,6 +103,7 @@ class TurnTaker {
   LayerRunner& runner_;
   const IterationChoice& choice_;
   int iterations_;
+  std::chrono::milliseconds rest_;
   CounterSampling* counters_;
   Turns turns_;
 };
@@ -103,8 +111,8 @@ class TurnTaker {
 }  // namespace
 
 Turns take_turns(LayerRunner& runner, const IterationChoice& choice, int iterations,
-                 CounterSampling* counters) {
-  return TurnTaker(runner, choice, iterations, counters).take();
+                 std::chrono::milliseconds rest, CounterSampling* counters) {
+  return TurnTaker(runner, choice, iterations, rest, counters).take();
 }
 
 const Recorded& chosen_of(const Turns& turns, const IterationChoice& choice) {

@@ -3,6 +3,7 @@
 // medians, whatever the machine's clocks do meanwhile.
 
 #include <array>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,10 @@ struct Turns {
   std::vector<double> unrecorded_us;
 };
 
-// The runner is prepared for records. `counters`: null where they are not sampled.
+// The runner is prepared for records. `counters`: null where they are not sampled. The GPUs rest for `rest` before
+// each iteration; with counters before the sampling of two, whose buffers have no room for a rest between them.
 Turns take_turns(LayerRunner& runner, const IterationChoice& choice, int iterations,
-                 CounterSampling* counters);
+                 std::chrono::milliseconds rest, CounterSampling* counters);
 
 // One whose tapes are there, if the turns were taken with the same choice.
 const Recorded& chosen_of(const Turns& turns, const IterationChoice& choice);

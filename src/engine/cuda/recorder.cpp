@@ -179,8 +179,9 @@ RecordedTimeline record_timeline(LayerRunner& runner, const Problem& problem, co
   if (options.counters) {
     counters = CounterSampling::make(runner.devices(), result.why_no_counters);
   }
-  const Turns turns = take_turns(
-      runner, options.choice, iterations_to_record(options, result.buffer_bytes), counters.get());
+  const Turns turns =
+      take_turns(runner, options.choice, iterations_to_record(options, result.buffer_bytes),
+                 options.rest, counters.get());
   std::vector<timeline::ClockPings> pings_after = ping_all(runner.devices());
   for (std::size_t pair = 0; pair < pings.size(); ++pair) {
     pings[pair].end = std::move(pings_after[pair].start);

@@ -2,6 +2,7 @@
 // Records iterations of what a runner is configured for, and makes a timeline of one of them: clocks
 // aligned, records decoded, what recording costs measured.
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -15,9 +16,10 @@ namespace fusescope::engine::cuda {
 
 struct RecorderOptions {
   IterationChoice choice;
-  int iterations = 20;      // that are recorded, in turns with as many that are not
+  int iterations = kRecordedIterations;
   int most_per_writer = 0;  // records; 0 = as many as an iteration needs
   bool counters = false;    // sample the GPUs' own counters beside the iterations that are recorded
+  std::chrono::milliseconds rest{};  // of the GPUs, see take_turns()
 };
 
 // What a device moved over its links during the wall, by its own counters, and what these see of a copy of

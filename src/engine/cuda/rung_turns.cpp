@@ -1,5 +1,6 @@
 #include "engine/cuda/rung_turns.hpp"
 
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -10,11 +11,14 @@ namespace {
 constexpr int kSamplesPerTurn = 4;
 
 // The first iteration after a change of config runs on caches of another study, and is left out.
-std::vector<double> take_turn(LayerRunner& runner, const Config& config) {
+std::vector<double> take_turn(LayerRunner& runner, const Config& config,
+                              std::chrono::milliseconds rest) {
   runner.configure(config);
+  std::this_thread::sleep_for(rest);
   runner.run_once();
   std::vector<double> walls;
   for (int i = 0; i < kSamplesPerTurn; ++i) {
+    std::this_thread::sleep_for(rest);
     walls.push_back(runner.run_once().wall_us);
   }
   return walls;
@@ -22,7 +26,8 @@ std::vector<double> take_turn(LayerRunner& runner, const Config& config) {
 
 }  // namespace
 
-std::vector<RungSamples> take_rung_turns(LayerRunner& runner, const Config& config, int rounds) {
+std::vector<RungSamples> take_rung_turns(LayerRunner& runner, const Config& config, int rounds,
+                                         std::chrono::milliseconds rest) {
   if (const std::string why = why_no_rungs(config); !why.empty()) {
     throw InputError({"", "rungs", why, "form fused, study full, inject none"});
   }
@@ -37,7 +42,7 @@ std::vector<RungSamples> take_rung_turns(LayerRunner& runner, const Config& conf
       RungSamples& rung = rungs[round % 2 == 0 ? i : rungs.size() - 1 - i];
       Config study = config;
       study.study = rung.study;
-      rung.wall_us.push_back(take_turn(runner, study));
+      rung.wall_us.push_back(take_turn(runner, study, rest));
     }
   }
   runner.configure(config);

@@ -1,6 +1,8 @@
 // The engine behind its interface: what it returns, what it refuses.
 #include "engine/cuda/cuda_engine.hpp"
 
+#include <chrono>
+
 #include "base/error.hpp"
 #include "engine/cuda/cuda_test_support.hpp"
 
@@ -33,6 +35,49 @@ TEST(CudaEngine, ReturnsMeasuredSamples) {
     EXPECT_GT(sample.sm_clock_mhz, 100);
     EXPECT_LT(sample.sm_clock_mhz, 4000);
   }
+}
+
+// A rest is a lower bound, whatever else takes time: each iteration that rests adds one.
+TEST(CudaEngine, RestsBeforeEachIteration) {
+  FUSESCOPE_NEED_DEVICES(devices, 1);
+  const auto engine = make_cuda_engine({.engine = "cuda", .profile = "", .devices = {0}});
+  const Problem problem = make_test_problem(make_shape(1, 257, 512, 8, 2, 128), "uniform", 2);
+  RunRequest request = quick_request(problem);
+  request.rest_ms = 20;
+  request.max_seconds = 60;
+  const auto iterations_rested = [&] {
+    const auto begin = std::chrono::steady_clock::now();
+    const RunResult result = engine->run(request);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    EXPECT_GE(result.samples.size(), 5U);
+    EXPECT_EQ(result.timeline.has_value(), request.timeline);
+    return took.count() / request.rest_ms;
+  };
+  const double sampled = request.warmup + request.min_samples;
+  EXPECT_GE(iterations_rested(), sampled);
+  request.timeline = true;
+  EXPECT_GE(iterations_rested(), sampled + 2 * kRecordedIterations);
+  request.timeline = false;
+  request.phases = true;
+  EXPECT_GE(iterations_rested(), sampled + 2);
+  request.phases = false;
+  request.rung_rounds = 2;
+  constexpr int kLeastPerTurn = 2;  // a warm-up and a sample
+  EXPECT_GE(iterations_rested(),
+            sampled + static_cast<double>(request.rung_rounds * kRungs.size() * kLeastPerTurn));
+}
+
+// What a rest takes away from max_seconds are samples.
+TEST(CudaEngine, RestsCountIntoTheTimeOfSampling) {
+  FUSESCOPE_NEED_DEVICES(devices, 1);
+  const auto engine = make_cuda_engine({.engine = "cuda", .profile = "", .devices = {0}});
+  const Problem problem = make_test_problem(make_shape(1, 257, 512, 8, 2, 128), "uniform", 2);
+  RunRequest request = quick_request(problem);
+  request.rest_ms = 100;
+  request.max_seconds = 0.25;
+  const std::size_t samples = engine->run(request).samples.size();
+  EXPECT_GE(samples, 1U);
+  EXPECT_LE(samples, 3U);
 }
 
 TEST(CudaEngine, RunsEveryStudy) {
