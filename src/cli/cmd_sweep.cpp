@@ -29,6 +29,7 @@ struct SweepOptions {
   std::string engine;
   std::string profile;
   std::string gemm;
+  std::optional<int> rest_ms;
   long long trials = 0;
   int jobs = 0;
   std::size_t top = 10;
@@ -92,6 +93,7 @@ sweep::SweepConfig load_config(const SweepOptions& options) {
     if (!options.gemm.empty()) {
       document["base"]["gemm"] = options.gemm;
     }
+    set_rest(document, options.rest_ms);
   }
   sweep::SweepConfig config = sweep::parse_sweep_config(document, file);
   if (options.trials > 0) {
@@ -151,7 +153,9 @@ void print(const SweepOptions& options, const SweepSession& session) {
   for (const sweep::Axis& axis : session.config().axes) {
     summary.knobs.push_back(axis.knob);
   }
-  std::printf("\n%s%s%s\n%s%s", best ? best->source.c_str() : "", best ? "\n\n" : "",
+  const std::string sampling = session.sampling();
+  std::printf("\n%s%s%s%s\n%s%s", best ? best->source.c_str() : "",
+              best && !sampling.empty() ? (", " + sampling).c_str() : "", best ? "\n\n" : "",
               sweep::summary_text(trials, summary).c_str(),
               ending_text(session.config().search, outcome).c_str(),
               sweep::timing_text(trials, outcome).c_str());
@@ -220,6 +224,7 @@ void add_sweep(CLI::App& app, Context& context) {
   command->add_option("--profile", options->profile, "In place of the sweep's device profile")
       ->type_name("PROFILE");
   add_gemm_option(*command, options->gemm);
+  add_rest_option(*command, options->rest_ms);
   command
       ->add_option("--shard", options->shard,
                    "Search one of N parts of the configs; \"merge\" joins the logs")

@@ -94,6 +94,7 @@ void keep_run(engine::Engine& engine, const Problem& problem, const sweep::Measu
   request.min_samples = measure.min_samples;
   request.target_rel_ci = measure.target_rel_ci;
   request.max_seconds = measure.max_seconds;
+  request.rest_ms = measure.rest_ms;
   request.seed = measure.seed;
   request.timeline = true;
   request.command = command;

@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "base/error.hpp"
-#include "base/json_reader.hpp"
 #include "sweep/knob_json.hpp"
 
 namespace fusescope::cli {
@@ -129,6 +128,25 @@ void add_gemm_option(CLI::App& command, std::string& gemm) {
           "--gemm", gemm,
           "Instructions of the GEMMs: auto, wgmma, mma or mma_small; short for the knob gemm")
       ->type_name("NAME");
+}
+
+void add_rest_option(CLI::App& command, std::optional<int>& rest_ms) {
+  command
+      .add_option("--rest-ms", rest_ms,
+                  "On GPUs: a rest before each iteration, so that it meets a GPU below its power "
+                  "limit, as after layers that draw less; 0: back to back")
+      ->type_name("MS")
+      ->check(CLI::Range(0, engine::kMostRestMs));
+}
+
+void set_rest(Json& sweep, const std::optional<int>& rest_ms) {
+  if (!rest_ms) {
+    return;
+  }
+  Json& measure = sweep["measure"];
+  if (measure.is_null() || measure.is_object()) {  // else the sweep's reader says what is wrong
+    measure["rest_ms"] = *rest_ms;
+  }
 }
 
 void ConfigOptions::add_to(CLI::App& command) {

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/json_reader.hpp"
 #include "engine/engine.hpp"
 #include "layer/problem.hpp"
 
@@ -50,6 +52,11 @@ auto from_option(const std::string& option, Make make) {
 
 // --gemm, of every command that runs kernels.
 void add_gemm_option(CLI::App& command, std::string& gemm);
+
+// --rest-ms, of every command that measures.
+void add_rest_option(CLI::App& command, std::optional<int>& rest_ms);
+// In place of what the sweep's document has, where the option was given.
+void set_rest(Json& sweep, const std::optional<int>& rest_ms);
 
 inline constexpr const char* kTunedConfig = "tuned";  // --config: the tuned tables' winner
 

@@ -60,6 +60,9 @@ Json sweep_json(const std::string& folder, const std::vector<sweep::Trial>& all,
                    {"ties", Json::array()},
                    {"ladder", Json::array()},
                    {"failed", Json::array()}};
+  if (outcome.rest_ms > 0) {
+    document["rest_ms"] = outcome.rest_ms;
+  }
   if (!ranking.empty()) {
     document["best"] = trial_json(ranking.front().trial);
   }

@@ -59,6 +59,9 @@ void SweepSession::open_engine() {
     worker.command = worker_command();
     worker.open = open_message({&config_, options_.faults, context_.command});
     worker.max_seconds = config_.measure.max_seconds;
+    const double rest_seconds = config_.measure.rest_ms / 1e3;
+    worker.rest_seconds = rest_seconds * (config_.measure.warmup + 1);
+    worker.keep_rest_seconds = rest_seconds * 2 * engine::kRecordedIterations;
     worker.deadline_seconds = config_.measure.deadline_seconds;
     auto executor = std::make_unique<sweep::IsolatedExecutor>(std::move(worker));
     const sweep::WorkerHello& hello = executor->hello();
@@ -94,6 +97,7 @@ void SweepSession::open_engine() {
     outcome_.startup_seconds = took.count();
     outcome_.seconds = took.count();
   }
+  outcome_.rest_ms = rest_ms();
 }
 
 void SweepSession::run() {
@@ -119,6 +123,14 @@ void SweepSession::run() {
   if (best && !stopped_) {
     keep_best(best->config);
   }
+}
+
+int SweepSession::rest_ms() const {
+  return engine_name_ == "sim" ? 0 : config_.measure.rest_ms;
+}
+
+std::string SweepSession::sampling() const {
+  return engine_name_ == "sim" ? "" : engine::describe_rest(config_.measure.rest_ms);
 }
 
 sweep::LogHeader SweepSession::header() const {

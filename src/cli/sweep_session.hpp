@@ -40,6 +40,8 @@ class SweepSession {
   const DeviceLimits& device() const { return device_; }
   const std::string& engine() const { return engine_name_; }
   const std::string& identity() const { return identity_; }
+  int rest_ms() const;           // before each measured iteration; 0 on the simulator
+  std::string sampling() const;  // how iterations were measured; "" on the simulator
   // After run():
   const std::vector<sweep::Trial>& trials() const { return log_->trials(); }
   std::string log_path() const { return log_->path(); }

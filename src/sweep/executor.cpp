@@ -53,6 +53,7 @@ void measure(const Bench& bench, Trial& trial, int samples, int deadline_ms) {
   request.target_rel_ci =
       samples > 0 ? std::numeric_limits<double>::infinity() : bench.measure.target_rel_ci;
   request.max_seconds = bench.measure.max_seconds;
+  request.rest_ms = bench.measure.rest_ms;
   // Of a simulation with jitter every measurement draws other numbers.
   request.seed = bench.measure.seed;
   if (bench.engine->name() == "sim") {

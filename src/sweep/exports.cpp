@@ -131,23 +131,26 @@ Json to_t4(const std::vector<Trial>& results) {
 }
 
 Json to_t4_metadata(const LogHeader& header) {
+  Json device_query = {{"engine", header.engine},
+                       {"device", header.device},
+                       {"problem", header.problem},
+                       {"problem_hash", header.problem_hash}};
+  if (const int rest = rest_ms(header); rest > 0) {
+    device_query["rest_ms"] = rest;
+  }
   struct utsname system = {};
   const std::string operating_system =
       ::uname(&system) == 0
           ? fmt::format("{} {} {}", system.sysname, system.release, system.machine)
           : "unknown";
-  return {{"schema_version", "1.0.0"},
-          {"metadata",
-           {{"hardware",
-             {{"hardware_description", Json::array({header.device})},
-              {"operating_system", operating_system}}},
-            {"environment",
-             {{"device_query",
-               {{"engine", header.engine},
-                {"device", header.device},
-                {"problem", header.problem},
-                {"problem_hash", header.problem_hash}}},
-              {"requirements", Json::array({header.fusescope})}}}}}};
+  return {
+      {"schema_version", "1.0.0"},
+      {"metadata",
+       {{"hardware",
+         {{"hardware_description", Json::array({header.device})},
+          {"operating_system", operating_system}}},
+        {"environment",
+         {{"device_query", device_query}, {"requirements", Json::array({header.fusescope})}}}}}};
 }
 
 }  // namespace fusescope::sweep

@@ -142,7 +142,8 @@ double IsolatedExecutor::allowed_seconds(const Worker& worker) const {
   if (options_.deadline_seconds > 0) {
     return options_.deadline_seconds + startup;
   }
-  return startup + options_.max_seconds + std::max(kLeastSeconds, kBaselines * baseline_seconds_);
+  return startup + options_.max_seconds + options_.rest_seconds +
+         std::max(kLeastSeconds, kBaselines * baseline_seconds_);
 }
 
 int IsolatedExecutor::device_deadline_ms() const {
@@ -205,7 +206,9 @@ int IsolatedExecutor::replaced() const {
 void IsolatedExecutor::keep(const Config& config, const std::string& folder) {
   std::unique_ptr<Worker> worker = take_worker();
   const Json order = {{"config", Json::parse(to_json(config).dump())}, {"folder", folder}};
-  const Answer answer = ask(*worker, Json{{"keep", order}}.dump(), options_.startup_seconds);
+  const Answer answer = ask(*worker, Json{{"keep", order}}.dump(),
+                            options_.startup_seconds + options_.max_seconds +
+                                options_.rest_seconds + options_.keep_rest_seconds);
   const bool lost = answer.verdict != Verdict::ok;
   const Json line = lost ? Json::object() : Json::parse(answer.text);
   give_back(lost ? nullptr : std::move(worker));

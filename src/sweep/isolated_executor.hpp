@@ -20,9 +20,11 @@ struct WorkerOptions {
   std::vector<std::string> command;  // a program that calls serve_worker on kWorkerSocket
   Json open;                         // what each worker is opened with
   int workers = 1;
-  double max_seconds = 3;        // measure.max_seconds: a trial may sample for that long
-  double deadline_seconds = 0;   // of a trial; 0: max_seconds and 20 times what the baseline took
-                                 // (the base config, else the first that ran), at
+  double max_seconds = 3;   // measure.max_seconds: a trial may sample for that long
+  double rest_seconds = 0;  // what a trial may rest beside: before warm-ups and the last sample
+  double keep_rest_seconds = 0;  // and keep() more than that: before iterations in turns
+  double deadline_seconds = 0;   // of a trial; 0: max_seconds, rest_seconds and 20 times what the
+                                 // baseline took (the base config, else the first that ran), at
                                  // least 2 s
   double startup_seconds = 180;  // allowed on top for a worker to open, and for its first trial
   double silence_seconds = 20;   // without a heartbeat, after its first, a worker counts as hung

@@ -64,7 +64,7 @@ class Findings {
 }  // namespace
 
 StoredSamples::StoredSamples(const LogContents& log, const SweepConfig& config)
-    : config_(&config), device_(log.header.limits) {
+    : config_(&config), device_(log.header.limits), rest_seconds_(rest_ms(log.header) / 1e3) {
   std::vector<Trial> searched;
   std::copy_if(log.trials.begin(), log.trials.end(), std::back_inserter(searched),
                [](const Trial& trial) { return trial.kind == TrialKind::search; });
@@ -73,9 +73,11 @@ StoredSamples::StoredSamples(const LogContents& log, const SweepConfig& config)
     Stored stored;
     const double sampled = result.verdict == Verdict::ok ? seconds_of(result.wall_us) : 0;
     const bool simulated = result.source.starts_with("simulated");
+    const double rested =
+        sampled > 0 ? rest_seconds_ * static_cast<double>(result.wall_us.size()) : 0;
     stored.setup_seconds = simulated ? config.measure.warmup * result.median_us / 1e6
-                                     : std::max(0.0, result.seconds - sampled);
-    seconds_ += stored.setup_seconds + sampled;
+                                     : std::max(0.0, result.seconds - sampled - rested);
+    seconds_ += stored.setup_seconds + sampled + rested;
     sample_seconds_ += sampled;
     if (result.verdict == Verdict::ok) {
       best_us_ = std::min(best_us_, result.median_us);
@@ -150,7 +152,8 @@ ReplayRun StoredSamples::replay(Search search, std::uint64_t seed, double goal,
     set_medians(trial);
     const double sampled = seconds_of(trial.wall_us);
     run.samples += sampled;
-    run.time += stored.setup_seconds + sampled;
+    run.time +=
+        stored.setup_seconds + sampled + rest_seconds_ * static_cast<double>(trial.wall_us.size());
     ++run.measurements;
     findings.add(key, trial.wall_us);
     strategy->tell(trial);

@@ -15,7 +15,7 @@ namespace fusescope::sweep {
 // A strategy's search with one seed. Costs are fractions of what the whole log cost.
 struct ReplayRun {
   bool reached = false;         // its best so far was truly within the goal of the log's best
-  double time_to_reach = 0;     // set-up, checks, warm-up and samples until then
+  double time_to_reach = 0;     // set-up, checks, warm-up, rests and samples until then
   double samples_to_reach = 0;  // the samples' walls alone
   double time = 0;              // of the whole search
   double samples = 0;
@@ -66,6 +66,7 @@ class StoredSamples {
   std::map<std::uint64_t, Stored> stored_;  // by the config's hash
   double seconds_ = 0;
   double sample_seconds_ = 0;
+  double rest_seconds_ = 0;  // before each measured sample
   double best_us_ = 0;
 };
 

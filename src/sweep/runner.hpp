@@ -52,6 +52,7 @@ struct Outcome {
   double seconds = 0;          // this run took, start-up included
   double engine_seconds = 0;   // of it, trials were in the engine; of several at a time, their mean
   double sample_seconds = 0;   // of that, the samples' walls
+  int rest_ms = 0;             // before each iteration: in the engine, and in no sample's wall
 };
 
 // The search itself. `predict` is used by sim_guided only. Throws InputError when the log cannot be

@@ -213,9 +213,13 @@ std::string timing_text(const std::vector<Trial>& trials, const Outcome& outcome
   std::string text = fmt::format("Time: {:.1f} s", outcome.seconds);
   if (!simulated && outcome.seconds > 0) {
     text += fmt::format(
-        ", of which {:.1f} s in the engine (samples {:.1f} s, the rest set-up, output checks and "
-        "warm-up) and {:.2f} s ({:.1f}%) beside it",
-        outcome.engine_seconds, outcome.sample_seconds, beside, beside / outcome.seconds * 100);
+        ", of which {:.1f} s in the engine (samples {:.1f} s, the remainder set-up, output checks"
+        "{}) and {:.2f} s ({:.1f}%) beside it",
+        outcome.engine_seconds, outcome.sample_seconds,
+        outcome.rest_ms > 0
+            ? fmt::format(", warm-up and {} ms of rest before each iteration", outcome.rest_ms)
+            : " and warm-up",
+        beside, beside / outcome.seconds * 100);
     if (outcome.startup_seconds > 0) {
       text += fmt::format(", {:.2f} s of that for the worker to start", outcome.startup_seconds);
     }

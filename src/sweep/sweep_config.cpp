@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "engine/engine.hpp"
 #include "sweep/knob_json.hpp"
 
 namespace fusescope::sweep {
@@ -230,7 +231,7 @@ Search read_search(const JsonReader& reader) {
 }
 
 Measure read_measure(const JsonReader& reader) {
-  reader.only({"warmup", "min_samples", "target_rel_ci", "max_seconds", "seed", "l2",
+  reader.only({"warmup", "min_samples", "target_rel_ci", "max_seconds", "rest_ms", "seed", "l2",
                "throttle_below", "base_every", "deadline_seconds"});
   Measure measure;
   if (reader.has("warmup")) {
@@ -244,6 +245,9 @@ Measure read_measure(const JsonReader& reader) {
   }
   if (reader.has("max_seconds")) {
     measure.max_seconds = reader.at("max_seconds").as_number(0.001, 1e6);
+  }
+  if (reader.has("rest_ms")) {
+    measure.rest_ms = static_cast<int>(reader.at("rest_ms").as_integer(0, engine::kMostRestMs));
   }
   if (reader.has("seed")) {
     measure.seed = static_cast<std::uint64_t>(
@@ -359,18 +363,21 @@ Json identity(const SweepConfig& config) {
   } else if (config.search.kind != SearchKind::grid) {
     search["seed"] = config.search.seed;
   }
+  Json measure = {{"warmup", config.measure.warmup},
+                  {"min_samples", config.measure.min_samples},
+                  {"target_rel_ci", config.measure.target_rel_ci},
+                  {"max_seconds", config.measure.max_seconds},
+                  {"throttle_below", config.measure.throttle_below},
+                  {"seed", config.measure.seed}};
+  if (config.measure.rest_ms > 0) {  // logs from before there were rests are of none, and go on
+    measure["rest_ms"] = config.measure.rest_ms;
+  }
   return {{"base", Json::parse(to_json(config.base).dump())},
           {"axes", axes},
           {"constraints", constraints},
           {"search", search},
           {"shard", shard_text(config.shard)},
-          {"measure",
-           {{"warmup", config.measure.warmup},
-            {"min_samples", config.measure.min_samples},
-            {"target_rel_ci", config.measure.target_rel_ci},
-            {"max_seconds", config.measure.max_seconds},
-            {"throttle_below", config.measure.throttle_below},
-            {"seed", config.measure.seed}}}};
+          {"measure", measure}};
 }
 
 Shard parse_shard(const std::string& text, const std::string& option) {

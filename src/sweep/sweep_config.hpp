@@ -43,6 +43,8 @@ struct Measure {
   int min_samples = 20;
   double target_rel_ci = 0.005;
   double max_seconds = 3;
+  int rest_ms =
+      0;  // the GPUs' before each iteration; 0 = back to back, at the power limit if need be
   std::uint64_t seed = 1;
   double throttle_below = 0.9;    // of the sweep's median SM clock: slower samples are set apart
   std::optional<int> base_every;  // trials between two measurements of the base config, 0 = none;

@@ -18,6 +18,7 @@
 
 #include "base/error.hpp"
 #include "base/json_reader.hpp"
+#include "engine/engine.hpp"
 #include "sweep/knob_json.hpp"
 
 namespace fusescope::sweep {
@@ -133,6 +134,16 @@ void add_differences(const Json& was, const Json& is, const std::string& path,
 }
 
 }  // namespace
+
+int rest_ms(const LogHeader& header) {
+  const Json identity = Json::parse(header.identity);
+  const JsonReader reader("the trial log's identity", identity);
+  const bool rested = reader.has("measure") && reader.at("measure").has("rest_ms");
+  return rested && header.engine != "sim"
+             ? static_cast<int>(
+                   reader.at("measure").at("rest_ms").as_integer(0, engine::kMostRestMs))
+             : 0;
+}
 
 std::string to_line(const LogHeader& header) {
   OrderedJson line;

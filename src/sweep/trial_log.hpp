@@ -30,6 +30,10 @@ struct LogHeader {
   DeviceLimits limits;       // what constraints and legality asked of the device
 };
 
+// Of the GPUs before each iteration, as the identity has it; 0 on the simulator, where nothing rests. Throws
+// InputError where it is no number.
+int rest_ms(const LogHeader& header);
+
 struct LogContents {
   LogHeader header;
   std::vector<Trial> trials;

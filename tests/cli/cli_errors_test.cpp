@@ -118,6 +118,7 @@ TEST_F(Errors, AnotherSweepsLogIsNamedAndLeft) {
   document["axes"]["tokens_per_block"] = {4};
   test::write_text(folder_ / "other.json", document.dump());
   refused("sweep other.json --out s", {"/axes/tokens_per_block was [4,8], is [4]"});
+  refused("sweep sweep.json --out s --rest-ms 10", {"/measure/rest_ms was null, is 10"});
 }
 
 TEST_F(Errors, OutputsThatCannotBeWritten) {

@@ -197,5 +197,29 @@ TEST_F(Sweep, ShapeAndBaseKnobsOfTheCommandLineBecomeTheSweepsOwn) {
           {"--set: gemm=mma: --gemm sets the same knob"});
 }
 
+// The simulator has no power limit: a rest is part of the sweep, and changes no number.
+TEST_F(Sweep, TheRestOfTheCommandLineBecomesTheSweepsOwn) {
+  ASSERT_EQ(fusescope("sweep sweep.json --out plain").code, 0);
+  ASSERT_EQ(fusescope("sweep sweep.json --out s --rest-ms 10").code, 0);
+  EXPECT_EQ(Json::parse(test::read_text(folder_ / "s/sweep.json"))["measure"]["rest_ms"], 10);
+  const std::string log = test::read_text(folder_ / "s/trials.jsonl");
+  EXPECT_EQ(Json::parse(log.substr(0, log.find('\n')))["identity"]["measure"]["rest_ms"], 10);
+  EXPECT_EQ(fusescope("sweep s/sweep.json --out s --json").json()["ran"], 0);
+  refused("sweep sweep.json --out s", {"/measure/rest_ms was 10, is null"});
+
+  const Json rested = fusescope("sweep sweep.json --out s --rest-ms 10 --json").json();
+  const Json plain = fusescope("sweep sweep.json --out plain --json").json();
+  EXPECT_EQ(rested["best"]["median_us"], plain["best"]["median_us"]);
+  EXPECT_FALSE(rested.contains("rest_ms"));
+  EXPECT_EQ(test::read_text(folder_ / "s/best/run.json").find("rest_ms"), std::string::npos);
+  ASSERT_EQ(fusescope("report s").code, 0);
+  EXPECT_EQ(test::read_text(folder_ / "s/report.md").find("| sampled |"), std::string::npos);
+
+  Json broken = Json::parse(test::read_text(folder_ / "sweep.json"));
+  broken["measure"] = 3;
+  test::write_text(folder_ / "broken.json", broken.dump());
+  refused("sweep broken.json --out t --rest-ms 10", {"broken.json: /measure: "});
+}
+
 }  // namespace
 }  // namespace fusescope::cli

@@ -94,6 +94,21 @@ TEST(T4, SimulatedWallsAreNamedSo) {
             Json::array({"simulated_wall_us"}));
 }
 
+// Walls with and without a rest before each iteration are not one thing.
+TEST(T4, MetadataHasTheRestOfMeasuredIterations) {
+  const auto rest = [](const LogHeader& header) {
+    const Json metadata = to_t4_metadata(header).at("metadata");
+    return metadata.at("environment").at("device_query").value("rest_ms", 0);
+  };
+  Json document = test::small_sweep_document();
+  document["measure"]["rest_ms"] = 10;
+  LogHeader header = test::small_header(parse_sweep_config(document, "small.json"));
+  EXPECT_EQ(rest(header), 10);
+  header.engine = "sim";
+  EXPECT_EQ(rest(header), 0);
+  EXPECT_EQ(rest(test::small_header()), 0);
+}
+
 TEST(T4, MetadataHoldsToTheSchema) {
   const Json document = to_t4_metadata(test::small_header());
   expect_version(document);

@@ -28,6 +28,7 @@ class FakeEngine : public engine::Engine {
 
   engine::RunResult run(const engine::RunRequest& request) override {
     ++runs;
+    rest_ms = request.rest_ms;
     if (misbehave) {
       misbehave(request.config);
     }
@@ -47,6 +48,7 @@ class FakeEngine : public engine::Engine {
   double spread_us = 0;
   std::function<void(const Config&)> misbehave;  // may throw or sleep
   std::atomic<int> runs = 0;
+  std::atomic<int> rest_ms = 0;  // of the last run
 };
 
 }  // namespace fusescope::sweep::test

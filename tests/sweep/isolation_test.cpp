@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <cstdio>
 #include <map>
 
 #include "sweep/isolated_executor.hpp"
@@ -96,6 +97,22 @@ INSTANTIATE_TEST_SUITE_P(
                     Injected{"launch", Verdict::launch_failure, "cudaErrorLaunchFailure", true},
                     Injected{"wrong_output", Verdict::wrong_output, "wrong outputs", false}),
     [](const testing::TestParamInfo<Injected>& each) { return each.param.fault; });
+
+// Whatever the baseline took, the deadline is no shorter than 2 s and what the trial may rest.
+TEST(Isolation, RestsCountIntoTheDeadline) {
+  WorkerOptions options = worker({"hang: dispatch_comm_sms == 8"});
+  options.deadline_seconds = 0;
+  options.rest_seconds = 1.5;
+  IsolatedExecutor executor(options);
+  EXPECT_EQ(executor.execute(planned(16), 0).verdict, Verdict::ok);
+  const Trial failed = executor.execute(planned(8), 0);
+  EXPECT_EQ(failed.verdict, Verdict::hang);
+  double deadline = 0;
+  ASSERT_EQ(std::sscanf(failed.reason.c_str(), "had not ended at its deadline of %lf s", &deadline),
+            1)
+      << failed.reason;
+  EXPECT_GE(deadline, 3.5);
+}
 
 TEST(Isolation, AProcessThatStopsIsNoticedByItsSilence) {
   WorkerOptions options = worker({"stop: dispatch_comm_sms == 8"});

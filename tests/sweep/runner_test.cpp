@@ -65,6 +65,15 @@ TEST_F(RunnerTest, RunsEveryConfigOnceOnSeveralThreads) {
   EXPECT_TRUE(best->config.all_hands);
 }
 
+TEST_F(RunnerTest, TheEngineIsAskedToRestAsTheSweepSays) {
+  run();
+  EXPECT_EQ(engine_.rest_ms, 0);
+  resweep({{"name", "small"}, {"measure", {{"rest_ms", 10}}}});
+  std::filesystem::remove(folder_.file("trials.jsonl"));
+  run();
+  EXPECT_EQ(engine_.rest_ms, 10);
+}
+
 TEST_F(RunnerTest, TrialsCarryTheirMediansInterval) {
   engine_.samples = 21;
   engine_.spread_us = 2;

@@ -105,6 +105,20 @@ TEST(Timing, SaysHowManySlowSamplesAreSetApartAndHowManyCount) {
       << text;
 }
 
+TEST(Timing, SaysWhereTheTimeOfRestsWent) {
+  Outcome outcome;
+  outcome.seconds = 2;
+  outcome.engine_seconds = 1.5;
+  const std::vector<Trial> trials = {timed(3, 100.5, 0.25, 8)};
+  EXPECT_NE(
+      timing_text(trials, outcome).find("the remainder set-up, output checks and warm-up) and"),
+      std::string::npos);
+  outcome.rest_ms = 10;
+  EXPECT_NE(timing_text(trials, outcome)
+                .find("output checks, warm-up and 10 ms of rest before each iteration) and"),
+            std::string::npos);
+}
+
 TEST(Csv, QuotesWhatNeedsIt) {
   Trial trial = timed(3, 100.5, 0.25, 8);
   trial.label = "a, \"b\"";

@@ -17,8 +17,8 @@ TEST(SweepConfig, ReadsEveryKey) {
     "constraints": ["dispatch_comm_sms + 32 <= device.sms"],
     "search": {"strategy": "random", "seed": 5,
                "budget": {"trials": 9, "seconds": 2.5, "improvement": {"at_least": 0.01, "trials": 30}}},
-    "measure": {"warmup": 1, "min_samples": 7, "target_rel_ci": 0.01, "max_seconds": 4, "seed": 8,
-                "l2": "warm", "throttle_below": 0.8, "base_every": 12, "deadline_seconds": 6},
+    "measure": {"warmup": 1, "min_samples": 7, "target_rel_ci": 0.01, "max_seconds": 4, "rest_ms": 15,
+                "seed": 8, "l2": "warm", "throttle_below": 0.8, "base_every": 12, "deadline_seconds": 6},
     "finalists": {"configs": 3, "rounds": 5, "samples": 11},
     "ladder": true})"));
   const SweepConfig sweep = parse_sweep_config(document, "f.json");
@@ -44,6 +44,7 @@ TEST(SweepConfig, ReadsEveryKey) {
   EXPECT_EQ(sweep.measure.min_samples, 7);
   EXPECT_EQ(sweep.search.improvement.at_least, 0.01);
   EXPECT_EQ(sweep.search.improvement.trials, 30);
+  EXPECT_EQ(sweep.measure.rest_ms, 15);
   EXPECT_EQ(sweep.measure.seed, 8u);
   EXPECT_EQ(sweep.measure.throttle_below, 0.8);
   EXPECT_EQ(sweep.measure.base_every, 12);
@@ -82,6 +83,19 @@ TEST(SweepConfig, IdentityIsWithoutNameAndBudget) {
   EXPECT_NE(identity(parse_sweep_config(document, "f")), before);
 }
 
+// Logs from before there were rests go on; a rest makes it another sweep.
+TEST(SweepConfig, IdentityHasARestOnlyWhereThereIsOne) {
+  Json document = small_sweep_document();
+  const Json before = identity(parse_sweep_config(document, "f"));
+  EXPECT_FALSE(before.at("measure").contains("rest_ms"));
+  document["measure"]["rest_ms"] = 0;
+  EXPECT_EQ(identity(parse_sweep_config(document, "f")), before);
+  document["measure"]["rest_ms"] = 10;
+  Json rested = before;
+  rested["measure"]["rest_ms"] = 10;
+  EXPECT_EQ(identity(parse_sweep_config(document, "f")), rested);
+}
+
 struct Refusal {
   const char* patch;    // merged into the small sweep; null deletes
   const char* message;  // a part of it
@@ -115,6 +129,11 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{R"({"search": {}})", "/search: the key \"strategy\" is missing"},
         Refusal{R"({"measure": {"min_sample": 3}})",
                 "/measure/min_sample: unknown key \"min_sample\", did you mean \"min_samples\"?"},
+        Refusal{R"({"measure": {"rest_ms": -1}})",
+                "/measure/rest_ms: -1 is out of range; accepted: an integer from 0 to 10000"},
+        Refusal{R"({"measure": {"rest_ms": 10001}})", "/measure/rest_ms: 10001 is out of range"},
+        Refusal{R"({"measure": {"rest_ms": 0.5}})", "/measure/rest_ms: 0.5 is not an integer"},
+        Refusal{R"({"measure": {"rest": 10}})", "/measure/rest: unknown key \"rest\""},
         Refusal{R"({"measure": {"l2": "cold"}})",
                 "/measure/l2: no engine can start an iteration on a cold L2"},
         Refusal{R"({"search": {"strategy": "racing", "profile": "h200-nvlink"}})",

@@ -115,6 +115,24 @@ TEST(TrialLog, RefusesTheLogOfAnotherSweepAndSaysWhatDiffers) {
             std::string::npos);
 }
 
+TEST(TrialLog, RefusesALogOfAnotherRest) {
+  const TemporaryFolder folder;
+  const auto header_of = [](int rest_ms) {
+    Json document = test::small_sweep_document();
+    document["measure"]["rest_ms"] = rest_ms;
+    return small_header(parse_sweep_config(document, "small.json"));
+  };
+  const auto refusal = [&](int was, int is) {
+    const std::string path = folder.file(std::to_string(was) + ".jsonl");
+    { TrialLog(path, header_of(was)).append(some_trial(0)); }
+    EXPECT_EQ(TrialLog(path, header_of(was)).trials().size(), 1u);
+    return input_error([&] { TrialLog(path, header_of(is)); });
+  };
+  EXPECT_NE(refusal(0, 10).find("/measure/rest_ms was null, is 10"), std::string::npos);
+  EXPECT_NE(refusal(10, 0).find("/measure/rest_ms was 10, is null"), std::string::npos);
+  EXPECT_NE(refusal(20, 10).find("/measure/rest_ms was 20, is 10"), std::string::npos);
+}
+
 TEST(TrialLog, ResumesUnderAnotherNameAndCommand) {
   const TemporaryFolder folder;
   const std::string path = folder.file("trials.jsonl");
