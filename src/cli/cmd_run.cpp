@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "cli/command.hpp"
 #include "cli/common_options.hpp"
@@ -23,6 +24,7 @@ struct RunOptions {
   ConfigOptions config;
   int samples = 20;
   double max_seconds = 3;
+  std::optional<int> rest_ms;
   std::uint64_t seed = 1;
   bool trace = true;
   std::string iteration = "median";
@@ -43,6 +45,7 @@ constexpr const char* kFooter =
     "  fusescope run --engine cuda --shape seed-tp2 --routing uniform --devices 0,1\n"
     "  fusescope run --engine cuda --ranks 4              ranks share GPUs where there are fewer\n"
     "  fusescope run --engine cuda --iteration slowest --out out/slow\n"
+    "  fusescope run --engine cuda --rest-ms 10            GPUs below their power limit\n"
     "  fusescope run --rungs --out out/rungs              what each cost adds to the wall\n"
     "  fusescope run --rungs --across dispatch_comm_sms=4,8,16,32 --out out/tax\n"
     "  fusescope run --config out/quickstart/best/run.json --json\n"
@@ -139,7 +142,7 @@ void print_choice(const ChosenConfig& chosen) {
   }
 }
 
-void print_text(const Problem& problem, const ChosenConfig& chosen, const Run& run) {
+void print_text(const Problem& problem, const ChosenConfig& chosen, const Run& run, int rest_ms) {
   const std::size_t samples = run.result.samples.size();
   const std::string interval =
       run.wall_us.half_width() > 0
@@ -153,7 +156,8 @@ void print_text(const Problem& problem, const ChosenConfig& chosen, const Run& r
   const bool exact = samples == 1 && !measured;
   const std::string how =
       exact ? "one iteration: the simulation has no noise"
-            : fmt::format("median of {} sample{}", samples, samples == 1 ? "" : "s");
+            : fmt::format("median of {} sample{}{}", samples, samples == 1 ? "" : "s",
+                          measured ? ", " + engine::describe_rest(rest_ms) : "");
   std::printf("wall      %.1f us%s, %s\n", run.wall_us.median, interval.c_str(), how.c_str());
   if (measured) {
     const Spread wall = wall_spread(run.result);
@@ -177,6 +181,7 @@ engine::RunRequest request_of(const RunOptions& options, const Context& context,
   request.config = config;
   request.min_samples = options.samples;
   request.max_seconds = options.max_seconds;
+  request.rest_ms = options.rest_ms.value_or(0);
   request.seed = options.seed;
   request.deadline_ms = options.engine.deadline_ms;
   request.timeline = options.trace;
@@ -241,9 +246,9 @@ int execute(const RunOptions& options, const Context& context) {
   const std::unique_ptr<engine::Engine> engine = options.engine.make();
   ChosenConfig chosen;
   chosen.config = options.config.config([&] {
-    const sweep::TunedChoice choice =
-        sweep::tuned_choice(sweep::tuned_tables(sweep::tuned_table_path()),
-                            sweep::tuned_key(engine->name(), engine->device(), problem));
+    const sweep::TunedChoice choice = sweep::tuned_choice(
+        sweep::tuned_tables(sweep::tuned_table_path()),
+        sweep::tuned_key(engine->name(), engine->device(), problem), options.rest_ms.value_or(0));
     chosen.from = choice.from;
     return choice.entry.config;
   });
@@ -268,7 +273,7 @@ int execute(const RunOptions& options, const Context& context) {
     std::printf("%s\n", document.dump(2).c_str());
     return outcome;
   }
-  print_text(problem, chosen, run);
+  print_text(problem, chosen, run, request.rest_ms);
   if (!options.out.empty()) {
     std::printf("\nWritten: %s%s%s\n", joined(options.out, kRunFile).c_str(),
                 run.result.timeline ? ", " : "",
@@ -291,6 +296,7 @@ void add_run(CLI::App& app, Context& context) {
   command->add_option("--max-seconds", options->max_seconds, "Stop sampling after that long")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  add_rest_option(*command, options->rest_ms);
   command->add_option("--seed", options->seed, "Seed of the engine's noise")->capture_default_str();
   command->add_flag("--trace,!--no-trace", options->trace,
                     "Record iterations and attribute one (default); on GPUs also: time its phases");

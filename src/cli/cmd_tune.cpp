@@ -37,6 +37,7 @@ struct TuneOptions {
   std::string strategy;
   std::string guide;
   std::optional<std::uint64_t> seed;
+  std::optional<int> rest_ms;
   long long trials = 0;
   double seconds = 0;
   std::string out;
@@ -60,6 +61,7 @@ constexpr const char* kFooter =
     "\nExamples:\n"
     "  fusescope tune --shape qwen3-30b-a3b --routing zipf:1.2\n"
     "  fusescope tune sm-split --strategy racing --seed 3\n"
+    "  fusescope tune --rest-ms 10 --table rested.json\n"
     "  fusescope tune --compare out/a/best/run.json out/b/best/run.json\n"
     "  fusescope tune --replay out/seed-tp2-exhaustive --seeds 100";
 
@@ -101,6 +103,7 @@ sweep::SweepConfig load_config(const TuneOptions& options) {
     search["budget"]["seconds"] = options.seconds;
   }
   document["search"] = search;
+  set_rest(document, options.rest_ms);
   return sweep::parse_sweep_config(document, file);
 }
 
@@ -175,6 +178,7 @@ int tune(const TuneOptions& options, const Context& context) {
     return kCheckFailed;
   }
   entry->problem = describe(session.problem());
+  entry->rest_ms = session.rest_ms();
   entry->fusescope = version_line();
   entry->log = session.log_path();
   entry->date = utc_now();
@@ -188,10 +192,13 @@ int tune(const TuneOptions& options, const Context& context) {
   const std::string half =
       entry->half_ci_us > 0 ? fmt::format(" +- {:.1f}", entry->half_ci_us) : "";
   std::printf("%s, %s\nWinner    %.1f%s us: %s\n%s\n", entry->problem.c_str(),
-              entry->source.c_str(), entry->wall_us, half.c_str(), describe(entry->config).c_str(),
-              distance(*entry).c_str());
+              describe_source(*entry).c_str(), entry->wall_us, half.c_str(),
+              describe(entry->config).c_str(), distance(*entry).c_str());
   if (replaced) {
-    std::printf("It takes the place of %.1f us of %s: %s\n", replaced->wall_us,
+    const std::string otherwise = replaced->rest_ms == entry->rest_ms
+                                      ? ""
+                                      : " (" + engine::describe_rest(replaced->rest_ms) + ")";
+    std::printf("It takes the place of %.1f us%s of %s: %s\n", replaced->wall_us, otherwise.c_str(),
                 replaced->date.c_str(), describe(replaced->config).c_str());
   }
   std::printf("Table: %s; trials: %s\n", table.c_str(), session.log_path().c_str());
@@ -273,6 +280,7 @@ void add_tune(CLI::App& app, Context& context) {
                    "Profile of the simulator that ranks for sim_guided (default: h200-nvlink)")
       ->type_name("PROFILE");
   command->add_option("--seed", options->seed, "Seed of the search");
+  add_rest_option(*command, options->rest_ms);
   command->add_option("--trials", options->trials, "Stop after that many measurements")
       ->check(CLI::PositiveNumber);
   command->add_option("--seconds", options->seconds, "Start no measurement after that long")

@@ -56,6 +56,7 @@ OrderedJson to_json(const std::vector<Shape>& shapes, const sweep::TunedTable& t
           {"half_ci_us", entry.half_ci_us},
           {"runner_up", runner_up},
           {"source", entry.source},
+          {"rest_ms", entry.rest_ms},
           {"date", entry.date},
           {"fusescope", entry.fusescope},
           {"table", table.path},
@@ -72,7 +73,7 @@ void print_entry(const std::vector<Shape>& shapes, const sweep::TunedEntry& entr
   std::printf("    %.1f%s us, %s\n", entry.wall_us, half.c_str(),
               entry.runner_up ? ("runner-up " + describe(*entry.runner_up)).c_str()
                               : "no other config ran");
-  std::printf("    %s, %s, %s\n", entry.source.c_str(), entry.date.c_str(),
+  std::printf("    %s, %s, %s\n", describe_source(entry).c_str(), entry.date.c_str(),
               entry.fusescope.c_str());
 }
 

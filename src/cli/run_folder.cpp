@@ -22,7 +22,7 @@ std::string problem_hash(const Problem& problem) {
 }
 
 // What only a run on GPUs has.
-Json measured(const engine::RunResult& result) {
+Json measured(const engine::RunResult& result, int rest_ms) {
   Json phases = Json::array();
   for (const engine::PhaseSpan& phase : result.phases) {
     phases.push_back(
@@ -35,14 +35,18 @@ Json measured(const engine::RunResult& result) {
     clocks.push_back(sample.sm_clock_mhz);
   }
   const Spread wall = wall_spread(result);
-  return {{"gpus", result.gpus},
-          {"gemm", result.gemm},
-          {"collectives", result.collectives},
-          {"relative_error", result.relative_error},
-          {"wall_us_10_to_90_percent", {wall.low, wall.high}},
-          {"sm_clock_mhz", {{"median", spread(clocks).median}, {"samples", clocks}}},
-          {"rank_wall_us", rank_walls},
-          {"phases", phases}};
+  Json measured = {{"gpus", result.gpus},
+                   {"gemm", result.gemm},
+                   {"collectives", result.collectives},
+                   {"relative_error", result.relative_error},
+                   {"wall_us_10_to_90_percent", {wall.low, wall.high}},
+                   {"sm_clock_mhz", {{"median", spread(clocks).median}, {"samples", clocks}}},
+                   {"rank_wall_us", rank_walls},
+                   {"phases", phases}};
+  if (rest_ms > 0) {
+    measured["rest_ms"] = rest_ms;
+  }
+  return measured;
 }
 
 // How its timeline was made, and whether it is sound.
@@ -136,7 +140,7 @@ Json run_document(const engine::Engine& engine, const engine::RunRequest& reques
                      {"half_ci", run.wall_us.half_width()},
                      {"samples", samples}}}};
   if (run.result.provenance == timeline::Provenance::measured) {
-    document["measured"] = measured(run.result);
+    document["measured"] = measured(run.result, request.rest_ms);
   }
   if (run.result.timeline) {
     document["timeline"] = recorded(run);
@@ -197,6 +201,10 @@ void write_run(const std::string& folder, const Json& document, const Run& run) 
   write_text(joined(folder, kRunFile), document.dump(2) + "\n");
 }
 
+std::string RunRecord::sampling() const {
+  return provenance == timeline::Provenance::measured ? engine::describe_rest(rest_ms) : "";
+}
+
 RunRecord read_run(const std::string& folder) {
   const std::string file = joined(folder, kRunFile);
   const Json document = read_json_file(file);
@@ -215,6 +223,10 @@ RunRecord read_run(const std::string& folder) {
   record.problem_hash = reader.at("problem_hash").as_string();
   record.provenance = static_cast<timeline::Provenance>(
       reader.at("provenance").as_choice({"measured", "simulated"}));
+  if (reader.has("measured") && reader.at("measured").has("rest_ms")) {
+    record.rest_ms =
+        static_cast<int>(reader.at("measured").at("rest_ms").as_integer(0, engine::kMostRestMs));
+  }
   const JsonReader samples = reader.at("wall_us").at("samples");
   for (std::size_t i = 0; i < samples.size(); ++i) {
     record.samples_us.push_back(samples.element(i).as_number());

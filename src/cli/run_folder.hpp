@@ -56,6 +56,9 @@ struct RunRecord {
   double median_us = 0;
   double half_ci_us = 0;
   std::vector<double> samples_us;  // walls, in order
+  int rest_ms = 0;                 // of a measured run, before each iteration
+  // How the samples were taken; "" where nothing was measured.
+  std::string sampling() const;
 };
 RunRecord read_run(const std::string& folder);
 bool holds_run(const std::string& folder);

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/json_names.hpp"
+#include "engine/engine.hpp"
 #include "sweep/knob_json.hpp"
 
 namespace fusescope::sweep {
@@ -28,19 +29,23 @@ Json to_json(const TunedEntry& entry) {
                  {"high", entry.runner_up->high},
                  {"tie", entry.runner_up->tie}};
   }
-  return {{"engine", entry.key.engine},
-          {"device", entry.key.device},
-          {"shape", entry.key.shape},
-          {"routing", entry.key.routing},
-          {"config", plain(entry.config)},
-          {"wall_us", entry.wall_us},
-          {"half_ci_us", entry.half_ci_us},
-          {"runner_up", runner_up},
-          {"source", entry.source},
-          {"problem", entry.problem},
-          {"fusescope", entry.fusescope},
-          {"log", entry.log},
-          {"date", entry.date}};
+  Json json = {{"engine", entry.key.engine},
+               {"device", entry.key.device},
+               {"shape", entry.key.shape},
+               {"routing", entry.key.routing},
+               {"config", plain(entry.config)},
+               {"wall_us", entry.wall_us},
+               {"half_ci_us", entry.half_ci_us},
+               {"runner_up", runner_up},
+               {"source", entry.source},
+               {"problem", entry.problem},
+               {"fusescope", entry.fusescope},
+               {"log", entry.log},
+               {"date", entry.date}};
+  if (entry.rest_ms > 0) {
+    json["rest_ms"] = entry.rest_ms;
+  }
+  return json;
 }
 
 TunedEntry entry_from(const JsonReader& reader) {
@@ -60,6 +65,9 @@ TunedEntry entry_from(const JsonReader& reader) {
     entry.runner_up = runner_up;
   }
   entry.source = reader.at("source").as_string();
+  if (reader.has("rest_ms")) {
+    entry.rest_ms = static_cast<int>(reader.at("rest_ms").as_integer(0, engine::kMostRestMs));
+  }
   entry.problem = reader.at("problem").as_string();
   entry.fusescope = reader.at("fusescope").as_string();
   entry.log = reader.at("log").as_string();
@@ -124,6 +132,11 @@ std::string describe(const RunnerUp& runner_up) {
 
 std::string describe(const TunedTable& table) {
   return (table.shipped ? "shipped table " : "own table ") + table.path;
+}
+
+std::string describe_source(const TunedEntry& entry) {
+  return entry.key.engine == "sim" ? entry.source
+                                   : entry.source + ", " + engine::describe_rest(entry.rest_ms);
 }
 
 std::optional<TunedEntry> tuned_entry(const std::vector<Trial>& trials, const TunedKey& key) {
@@ -201,16 +214,19 @@ std::vector<TunedTable> tuned_tables(const std::string& own) {
   return tables;
 }
 
-TunedChoice tuned_choice(const std::vector<TunedTable>& tables, const TunedKey& key) {
+TunedChoice tuned_choice(const std::vector<TunedTable>& tables, const TunedKey& key, int rest_ms) {
   std::string there;
   for (const TunedTable& table : tables) {
     std::string entries;
     for (const TunedEntry& entry : table.entries) {
       if (entry.key == key) {
-        return {entry, fmt::format("{}: {:.1f} us, {}, {}; {}", describe(table), entry.wall_us,
-                                   entry.source, entry.date,
-                                   entry.runner_up ? "runner-up " + describe(*entry.runner_up)
-                                                   : "no other config ran")};
+        const bool differs = key.engine != "sim" && entry.rest_ms != rest_ms;
+        return {entry, fmt::format(
+                           "{}: {:.1f} us, {}, {}; {}{}", describe(table), entry.wall_us,
+                           describe_source(entry), entry.date,
+                           entry.runner_up ? "runner-up " + describe(*entry.runner_up)
+                                           : "no other config ran",
+                           differs ? "; this run differs: " + engine::describe_rest(rest_ms) : "")};
       }
       if (entry.key.engine == key.engine) {  // another's is never taken
         entries += (entries.empty() ? "" : "; ") + describe(entry.key);

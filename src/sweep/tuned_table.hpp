@@ -41,11 +41,15 @@ struct TunedEntry {
   double half_ci_us = 0;
   std::optional<RunnerUp> runner_up;
   std::string source;     // "measured on 2 x NVIDIA H200"
+  int rest_ms = 0;        // before each measured iteration; 0 = back to back
   std::string problem;    // describe(problem)
   std::string fusescope;  // version and commit
   std::string log;        // the trial log that it comes from
   std::string date;       // UTC, ISO 8601
 };
+
+// "measured on 2 x NVIDIA H200, each iteration after a rest of 10 ms"
+std::string describe_source(const TunedEntry& entry);
 
 // The winner of a log and how far the runner-up is; nothing when no trial ran.
 std::optional<TunedEntry> tuned_entry(const std::vector<Trial>& trials, const TunedKey& key);
@@ -75,8 +79,10 @@ struct TunedChoice {
   TunedEntry entry;
   std::string from;  // where it is, what it is worth, in words
 };
-// The entry for a problem on a device: of the first table that has one. Throws InputError saying which entries of
-// its engine there are instead, how to make one, and which knobs to set for what another machine's has.
-TunedChoice tuned_choice(const std::vector<TunedTable>& tables, const TunedKey& key);
+// The entry for a problem on a device: of the first table that has one. `rest_ms`: of the run that asks; an entry that
+// was measured with another is taken, and it is said. Throws InputError saying which entries of its engine there are
+// instead, how to make one, and which knobs to set for what another machine's has.
+TunedChoice tuned_choice(const std::vector<TunedTable>& tables, const TunedKey& key,
+                         int rest_ms = 0);
 
 }  // namespace fusescope::sweep

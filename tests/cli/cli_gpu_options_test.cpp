@@ -40,6 +40,10 @@ TEST_F(GpuOptions, SayWhatIsAccepted) {
   refused("run --shape tiny.json --engine sim --devices 0", {"--devices", "--engine cuda"});
   refused("run --shape tiny.json --engine cuda --profile h200-nvlink", {"--profile", "simulator"});
   refused("run --shape tiny.json --deadline-ms 0", {"--deadline-ms"});
+  for (const char* command : {"run --shape tiny.json", "sweep sweep.json", "tune sweep.json"}) {
+    refused(std::string(command) + " --rest-ms -1", {"--rest-ms"});
+    refused(std::string(command) + " --rest-ms 10001", {"--rest-ms"});
+  }
   refused("run --shape tiny.json --ranks 0", {"--ranks"});
   refused("run --shape tiny.json --ranks 100000", {"--ranks", "out of range", "integer from"});
   refused("run --shape tiny.json --iteration fastest",

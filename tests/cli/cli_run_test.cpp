@@ -125,5 +125,15 @@ TEST_F(RunCommand, TheSerialLayerRuns) {
   EXPECT_NE(said.out.find("all-gather"), std::string::npos) << said.out;
 }
 
+TEST_F(RunCommand, ASimulationDoesNotRest) {
+  const std::string run = "run --shape tiny.json --engine sim --json ";
+  const Json rested = fusescope(run + "--rest-ms 10").json();
+  const Json plain = fusescope(run).json();
+  EXPECT_EQ(rested["wall_us"], plain["wall_us"]);
+  EXPECT_EQ(rested.dump().find("rest_ms"), std::string::npos);
+  EXPECT_EQ(fusescope("run --shape tiny.json --engine sim --rest-ms 10").out.find("a rest of"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace fusescope::cli

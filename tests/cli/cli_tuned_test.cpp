@@ -240,6 +240,36 @@ TEST_F(Tuned, ListSaysWhatBothTablesHold) {
   }
 }
 
+TEST_F(Tuned, ListSaysHowAMeasuredEntryWasTaken) {
+  Json plain = entry("uniform", Json::object());
+  plain["engine"] = "cuda";
+  Json rested = plain;
+  rested["routing"] = "balanced";
+  rested["rest_ms"] = 10;
+  write_table("tuned.json", {plain, rested});
+  const test::Said text = fusescope("list tuned");
+  EXPECT_NE(text.out.find("made up by a test, iterations back to back, 2026"), std::string::npos)
+      << text.out;
+  EXPECT_NE(text.out.find("made up by a test, each iteration after a rest of 10 ms, 2026"),
+            std::string::npos)
+      << text.out;
+  const Json rows = fusescope("list tuned --json").json();
+  EXPECT_EQ(rows[0]["rest_ms"], 0);
+  EXPECT_EQ(rows[1]["rest_ms"], 10);
+  rested["rest_ms"] = -10;
+  write_table("tuned.json", {rested});
+  refused("list tuned", {"tuned.json: /entries/0/rest_ms: -10 is out of range"});
+}
+
+TEST_F(Tuned, TuneRestsAsItIsTold) {
+  const std::string tune = "tune --shape tiny --routing uniform --engine sim --trials 3 --out t ";
+  const test::Said said = fusescope(tune + "--json --rest-ms 10");
+  ASSERT_EQ(said.code, 0) << said.err;
+  EXPECT_EQ(Json::parse(test::read_text(folder_ / "t/sweep.json"))["measure"]["rest_ms"], 10);
+  EXPECT_FALSE(said.json().contains("rest_ms")) << "a simulation has no rest";
+  refused(tune, {"/measure/rest_ms was 10, is null"});
+}
+
 TEST_F(Tuned, TuneWritesATableThatIsFoundAmongTheShippedOnes) {
   const test::Said tuned = fusescope(
       "tune --shape tiny --routing uniform --engine sim --trials 3 --out t --json --table " +

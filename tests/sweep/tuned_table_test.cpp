@@ -62,6 +62,44 @@ TEST(TunedTable, HasOneWinnerPerDeviceShapeAndRouting) {
   EXPECT_NE(message.find("on other device (fake)"), std::string::npos) << message;
 }
 
+TEST(TunedTable, SaysHowItsWinnerWasMeasured) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("tuned.json");
+  const auto with_rest = [&](int rest_ms) {
+    TunedEntry entry = *tuned_entry({measured(8, 100)}, key());
+    entry.rest_ms = rest_ms;
+    std::optional<TunedEntry> replaced;
+    const Json table = with_entry({}, entry, replaced);
+    test::write_text(path, table.dump());
+    return table.at("entries").at(0);
+  };
+  const auto choice = [&](int rest_ms) {
+    return tuned_choice({{path, false, read_tuned_table(path)}}, key(), rest_ms);
+  };
+  EXPECT_FALSE(with_rest(0).contains("rest_ms"));
+  EXPECT_EQ(choice(0).entry.rest_ms, 0);
+  EXPECT_NE(choice(0).from.find("made up by a test, iterations back to back, "), std::string::npos);
+  EXPECT_EQ(choice(0).from.find("differs"), std::string::npos) << choice(0).from;
+  EXPECT_TRUE(choice(10).from.ends_with("; this run differs: each iteration after a rest of 10 ms"))
+      << choice(10).from;
+
+  EXPECT_EQ(with_rest(10).at("rest_ms"), 10);
+  EXPECT_EQ(choice(10).entry.rest_ms, 10);
+  EXPECT_NE(choice(10).from.find("made up by a test, each iteration after a rest of 10 ms, "),
+            std::string::npos);
+  EXPECT_EQ(choice(10).from.find("differs"), std::string::npos) << choice(10).from;
+  EXPECT_TRUE(choice(0).from.ends_with("; this run differs: iterations back to back"))
+      << choice(0).from;
+}
+
+TEST(TunedTable, ASimulatedWinnerHasNoRest) {
+  TunedEntry entry = *tuned_entry({measured(8, 100)}, key());
+  entry.key.engine = "sim";
+  EXPECT_EQ(describe_source(entry), "made up by a test");
+  const TunedTable table{"tuned.json", false, {entry}};
+  EXPECT_EQ(tuned_choice({table}, entry.key, 10).from.find("rest"), std::string::npos);
+}
+
 TEST(TunedTable, AnotherFileIsRefused) {
   const test::TemporaryFolder folder;
   const std::string path = folder.file("tuned.json");
