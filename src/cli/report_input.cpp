@@ -181,6 +181,7 @@ reports::ReportInput run_report_input(const std::string& folder) {
   input.name = "run";
   input.problem = record.problem;
   input.engine = record.engine;
+  input.provenance = record.provenance;
   input.source = record.source;
   input.command = record.command;
   input.date = record.date;
