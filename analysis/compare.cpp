@@ -240,6 +240,12 @@ std::vector<std::string> caveats_of(const Comparison& comparison) {
   } else if (a.device != b.device) {
     caveats.push_back(fmt::format("the devices differ: {} against {}", a.device, b.device));
   }
+  if (!a.sampling.empty() && !b.sampling.empty() && a.sampling != b.sampling) {
+    caveats.push_back(fmt::format(
+        "{} was measured with {}, {} with {}: at its power limit a GPU clocks lower, so "
+        "differences are those of the load too",
+        a.name, a.sampling, b.name, b.sampling));
+  }
   warn(a, caveats);
   warn(b, caveats);
   if (!comparison.steps.empty() && comparison.iteration_noise_us.value_or(0) > 0) {

@@ -18,6 +18,7 @@ struct ComparedRun {
   std::string config;
   std::string device;
   timeline::Provenance provenance = timeline::Provenance::simulated;
+  std::string sampling;  // "iterations back to back": how they were measured; "": not known
   std::vector<double> samples_us;  // walls without records, in order; empty: not known
   // Of the recorded iteration; wall_ns == 0: none was recorded.
   Attribution attribution;

@@ -8,9 +8,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json run_json(const ComparedRun& run) {
-  return {{"name", run.name},     {"problem", run.problem},
-          {"config", run.config}, {"provenance", timeline::name(run.provenance)},
-          {"device", run.device}, {"samples", run.samples_us.size()}};
+  Json json = {{"name", run.name},     {"problem", run.problem},
+               {"config", run.config}, {"provenance", timeline::name(run.provenance)},
+               {"device", run.device}, {"samples", run.samples_us.size()}};
+  if (!run.sampling.empty()) {
+    json["sampling"] = run.sampling;
+  }
+  return json;
 }
 
 Json difference_json(const Difference& difference) {

@@ -33,8 +33,9 @@ std::string explanation(const ReportInput& input) {
                      "profile {}; none was measured on that machine.",
                      input.profile);
   }
-  return fmt::format("Every time in this report was {}.",
-                     input.source.empty() ? "measured" : input.source);
+  return fmt::format("Every time in this report was {}{}.",
+                     input.source.empty() ? "measured" : input.source,
+                     input.sampling.empty() ? "" : ", " + input.sampling);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ Table run_table(const ReportInput& input) {
   add("problem", input.problem);
   add("numbers are",
       input.source.empty() ? std::string(timeline::name(input.provenance)) : input.source);
+  add("sampled", input.sampling);
   add("engine", input.engine);
   add("device profile", input.profile);
   add("the profile", input.profile_about);

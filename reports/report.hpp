@@ -85,9 +85,10 @@ struct ReportInput {
   std::string why;      // the sweep file's own words on what it is for; may be empty
   std::string problem;  // describe(problem)
   timeline::Provenance provenance = timeline::Provenance::simulated;
-  std::string source;         // "simulated on rtx-pro-5000-pcie5", "measured on 2 x NVIDIA H200"
-  std::string engine;         // "sim", "cuda"
-  std::string profile;        // the profile's name; "" where there is none
+  std::string source;    // "simulated on rtx-pro-5000-pcie5", "measured on 2 x NVIDIA H200"
+  std::string sampling;  // "iterations back to back": how times were measured; "" where none was
+  std::string engine;    // "sim", "cuda"
+  std::string profile;   // the profile's name; "" where there is none
   std::string profile_about;  // its own sentence on what it stands for
   std::vector<ProfileNumber> profile_numbers;
   std::string command;            // the command line that ran the sweep

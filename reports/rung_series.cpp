@@ -105,8 +105,9 @@ std::string render_series(const SeriesInput& input, bool picture) {
   const analysis::RungSeries& series = input.series;
   std::string out = fmt::format("<!-- {} -->\n# SM tax, contention and waiting by {} ({})\n\n",
                                 kMark, escape_markdown(series.knob), word);
-  out += fmt::format("{}. {}; {}.\n\n", escape_markdown(input.problem),
-                     escape_markdown(input.config), escape_markdown(input.source));
+  out += fmt::format("{}. {}; {}{}.\n\n", escape_markdown(input.problem),
+                     escape_markdown(input.config), escape_markdown(input.source),
+                     input.sampling.empty() ? "" : ", " + escape_markdown(input.sampling));
   if (picture) {
     out += fmt::format("![Cost of each {} ({})](rungs.svg)\n\n", series.knob, word);
   }

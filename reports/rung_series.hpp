@@ -15,6 +15,7 @@ struct SeriesInput {
   std::string problem;
   std::string config;  // of the first run; the knob's value changes
   std::string source;
+  std::string sampling;  // as ReportInput has it
   timeline::Provenance provenance = timeline::Provenance::simulated;
   std::string command, date, fusescope;
   std::vector<std::string> folders;  // of the runs, one per value

@@ -29,6 +29,7 @@ void take_timeline(const std::string& file, analysis::ComparedRun& run) {
 
 void take_record(const RunRecord& record, analysis::ComparedRun& run) {
   run.samples_us = record.samples_us;
+  run.sampling = record.sampling();
   if (run.attribution.wall_ns == 0) {
     run.problem = record.problem;
     run.config = describe(record.config);

@@ -150,6 +150,9 @@ reports::ReportInput sweep_report_input(const std::string& folder) {
   input.engine = header.engine;
   input.provenance =
       header.engine == "sim" ? timeline::Provenance::simulated : timeline::Provenance::measured;
+  if (header.engine != "sim") {
+    input.sampling = engine::describe_rest(rest_ms(header));
+  }
   input.command = header.command;
   input.date = header.started;
   input.fusescope = header.fusescope;
@@ -183,6 +186,7 @@ reports::ReportInput run_report_input(const std::string& folder) {
   input.engine = record.engine;
   input.provenance = record.provenance;
   input.source = record.source;
+  input.sampling = record.sampling();
   input.command = record.command;
   input.date = record.date;
   input.fusescope = record.fusescope;

@@ -70,6 +70,13 @@ struct MeasuredTrials {
   }
 };
 
+// How the run whose timeline this is was measured; "" where it is not known.
+std::string sampling_of(const std::string& timeline_file) {
+  const fs::path file(timeline_file);
+  const std::string folder = file.parent_path().string();
+  return file.filename() == kTimelineFile && holds_run(folder) ? read_run(folder).sampling() : "";
+}
+
 MeasuredTrials trials_of(const AdviceRequest& request, const timeline::Meta& meta,
                          analysis::Advice& advice) {
   std::string folder = request.sweep;
@@ -97,6 +104,11 @@ MeasuredTrials trials_of(const AdviceRequest& request, const timeline::Meta& met
     advice.notes.push_back(
         fmt::format("the sweep in {} is simulated, so nothing is measured", folder));
     return {};
+  }
+  const std::string sampling = engine::describe_rest(rest_ms(log.header));
+  if (const std::string own = sampling_of(request.timeline_file); !own.empty() && own != sampling) {
+    advice.notes.push_back(fmt::format("the sweep in {} was measured with {}, this run with {}",
+                                       folder, sampling, own));
   }
   return {sweep::latest(log.trials), log.header.limits};
 }

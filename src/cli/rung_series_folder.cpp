@@ -78,6 +78,7 @@ reports::SeriesInput read_series(const std::string& folder) {
       input.problem = record.problem;
       input.config = describe(record.config);
       input.source = record.source;
+      input.sampling = record.sampling();
       input.provenance = record.provenance;
     }
     input.series.values.push_back(across.values[i]);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "analysis/advice.hpp"
@@ -91,6 +92,28 @@ TEST(Compare, SimulationsWithoutNoiseAreExact) {
   EXPECT_FALSE(comparison.interval);
   EXPECT_EQ(compare(run("a", {100}, simulated), run("b", {100}, simulated)).wall.change,
             Change::unchanged);
+}
+
+TEST(Compare, WallsTakenUnderAnotherLoadAreSaid) {
+  ComparedRun a = run("a", walls(90, 0.1));
+  ComparedRun b = run("b", walls(100, 0.1));
+  const auto said = [&] {
+    const std::vector<std::string> caveats = compare(a, b).caveats;
+    return std::count_if(caveats.begin(), caveats.end(), [](const std::string& caveat) {
+      return caveat.find(
+                 "a was measured with each iteration after a rest of 10 ms, b with "
+                 "iterations back to back") != std::string::npos;
+    });
+  };
+  a.sampling = "each iteration after a rest of 10 ms";
+  EXPECT_EQ(said(), 0) << "of b it is not known";
+  b.sampling = "iterations back to back";
+  EXPECT_EQ(said(), 1);
+  EXPECT_NE(to_json(compare(a, b)).find("\"sampling\": \"iterations back to back\""),
+            std::string::npos);
+  b.sampling = a.sampling;
+  EXPECT_TRUE(compare(a, b).caveats ==
+              compare(run("a", walls(90, 0.1)), run("b", walls(100, 0.1))).caveats);
 }
 
 TEST(Compare, UnlikeProblemsAreNamedByWhatDiffers) {

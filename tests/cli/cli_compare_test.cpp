@@ -83,6 +83,45 @@ TEST_F(CliCompare, CalibrateWritesAProfileThatSweepsTake) {
   refused("calibrate s --out new.json --numbers sm_stores", {"sm_stores", "sm_store"});
 }
 
+// A recorded run of two H200s as it is kept in the repository, and the same with a rest in its run.json.
+TEST_F(CliCompare, RunsUnderAnotherLoadAreToldApart) {
+  namespace fs = std::filesystem;
+  const fs::path kept = fs::path(FUSESCOPE_TEST_SOURCE_DIR) / "reports/h200-x2-timelines/split";
+  Json document = Json::parse(read_text(kept / "run.json"));
+  ASSERT_FALSE(document["measured"].contains("rest_ms"));
+  for (const char* folder : {"plain", "rested", "walls"}) {
+    fs::create_directory(folder_ / folder);
+    if (std::string(folder) != "walls") {
+      fs::copy(kept / "timeline.fst", folder_ / folder / "timeline.fst");
+    }
+    write_text(folder_ / folder / "run.json", document.dump());
+    document["measured"]["rest_ms"] = 10;
+  }
+  const std::string rest = "each iteration after a rest of 10 ms";
+  const Json json = fusescope("attribute rested --against plain --json").json();
+  EXPECT_NE(json.at("caveats").dump().find("rested was measured with " + rest +
+                                           ", plain with iterations back to back"),
+            std::string::npos)
+      << json.at("caveats");
+  EXPECT_EQ(json.at("a").at("sampling"), rest);
+  EXPECT_EQ(json.at("b").at("sampling"), "iterations back to back");
+  EXPECT_EQ(fusescope("attribute rested --against rested").out.find("was measured with"),
+            std::string::npos);
+
+  for (const auto& [folder, sampling] : std::map<std::string, std::string>{
+           {"plain", "iterations back to back"}, {"rested", rest}, {"walls", rest}}) {
+    ASSERT_EQ(fusescope("report " + folder).code, 0) << folder;
+    const std::string report = read_text(folder_ / folder / "report.md");
+    EXPECT_NE(report.find("Every time in this report was measured on 2 x NVIDIA H200, " + sampling),
+              std::string::npos)
+        << report;
+    EXPECT_NE(report.find("| sampled | " + sampling + " |"), std::string::npos) << report;
+  }
+  document["measured"]["rest_ms"] = "long";
+  write_text(folder_ / "rested/run.json", document.dump());
+  refused("report rested", {"rested/run.json: /measured/rest_ms: \"long\" is not an integer"});
+}
+
 // The sweep of 600 configs on two H200s, as it is kept in the repository.
 class CliStoredSweep : public CliCompare {
  protected:
@@ -91,6 +130,13 @@ class CliStoredSweep : public CliCompare {
     const std::string kept = std::string(FUSESCOPE_TEST_SOURCE_DIR) + "/reports/h200-x2-sweep/";
     std::filesystem::copy(kept + "sweep.json", folder_ / "stored/sweep.json");
     write_text(folder_ / "stored/trials.jsonl", read_file_bytes(kept + "trials.jsonl.gz"));
+  }
+  void rest_before_each_iteration() const {
+    const std::string log = read_text(folder_ / "stored/trials.jsonl");
+    const std::size_t end = log.find('\n');
+    auto header = nlohmann::ordered_json::parse(log.substr(0, end));
+    header["identity"]["measure"]["rest_ms"] = 10;
+    write_text(folder_ / "stored/trials.jsonl", header.dump() + log.substr(end));
   }
 };
 
@@ -103,6 +149,15 @@ TEST_F(CliStoredSweep, ReportSaysWhatEachKnobIsWorth) {
   ASSERT_NE(row, std::string::npos);
   EXPECT_NE(report.substr(row, 100).find("+5.7"), std::string::npos) << report.substr(row, 100);
   EXPECT_EQ(report.find(" another "), std::string::npos);
+  EXPECT_NE(report.find("| sampled | iterations back to back |"), std::string::npos);
+}
+
+TEST_F(CliStoredSweep, ReportSaysHowItsIterationsRested) {
+  rest_before_each_iteration();
+  ASSERT_EQ(fusescope("report stored -o out").code, 0);
+  EXPECT_NE(read_text(folder_ / "out/report.md")
+                .find("| sampled | each iteration after a rest of 10 ms |"),
+            std::string::npos);
 }
 
 TEST_F(CliStoredSweep, SuggestionsForARecordedRunCarryWhatTheSweepMeasured) {
@@ -118,6 +173,14 @@ TEST_F(CliStoredSweep, SuggestionsForARecordedRunCarryWhatTheSweepMeasured) {
     }
   }
   EXPECT_GE(measured, 2);
+  EXPECT_EQ(said.out.find("was measured with"), std::string::npos) << advice.at("notes");
+  rest_before_each_iteration();
+  const Json rested = fusescope("attribute '" + split + "' --sweep stored --json").json();
+  EXPECT_NE(rested.at("advice").at("notes").dump().find(
+                "was measured with each iteration after a rest of 10 ms, this run with iterations "
+                "back to back"),
+            std::string::npos)
+      << rested.at("advice").at("notes");
 }
 
 TEST_F(CliStoredSweep, CalibrationPredictsTheOtherHalf) {

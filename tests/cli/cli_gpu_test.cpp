@@ -139,6 +139,32 @@ TEST_F(GpuProgram, RefusesDevicesThatAreNotThere) {
   refused("run --engine cuda --shape gpu.json --devices 0,0", {"--devices", "twice"});
 }
 
+TEST_F(GpuProgram, SaysThatItRested) {
+  const std::string rest = "each iteration after a rest of 5 ms";
+  EXPECT_NE(fusescope(kRun).out.find(", iterations back to back"), std::string::npos);
+  const test::Said text = fusescope(std::string(kRun) + "--rest-ms 5 --out rested");
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find(", " + rest), std::string::npos) << text.out;
+  const Json run = Json::parse(test::read_text(folder_ / "rested/run.json"));
+  EXPECT_EQ(run["measured"]["rest_ms"], 5);
+  ASSERT_EQ(fusescope("report rested").code, 0);
+  EXPECT_NE(test::read_text(folder_ / "rested/report.md").find("| sampled | " + rest),
+            std::string::npos);
+
+  const test::Said swept = fusescope("sweep gpu-sweep.json --out s --rest-ms 5");
+  ASSERT_EQ(swept.code, 0) << swept.err;
+  EXPECT_NE(swept.out.find(rest), std::string::npos) << swept.out;
+  const Json best = Json::parse(test::read_text(folder_ / "s/best/run.json"));
+  EXPECT_EQ(best["measured"]["rest_ms"], 5);
+  EXPECT_EQ(fusescope("sweep gpu-sweep.json --out s --rest-ms 5 --json").json()["rest_ms"], 5);
+  refused("sweep gpu-sweep.json --out s", {"/measure/rest_ms was 5, is null"});
+
+  const std::string tune = "tune gpu-sweep.json --trials 2 --out t --table t.json ";
+  ASSERT_EQ(fusescope(tune + "--rest-ms 5").code, 0);
+  const Json table = Json::parse(test::read_text(folder_ / "t.json"));
+  EXPECT_EQ(table["entries"][0]["rest_ms"], 5);
+}
+
 TEST_F(GpuProgram, SweepsATinySpace) {
   const test::Said said = fusescope("sweep gpu-sweep.json --out s");
   EXPECT_EQ(said.code, 0) << said.err;

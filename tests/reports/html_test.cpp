@@ -48,11 +48,13 @@ TEST(Html, AMeasuredReportNeverSaysSimulated) {
   ReportInput input = synthetic_input();
   input.provenance = timeline::Provenance::measured;
   input.source = "measured on 2 x H";
+  input.sampling = "iterations back to back";
   input.chosen->timeline.meta.provenance = timeline::Provenance::measured;
   input.chosen->attribution = analysis::attribute(input.chosen->timeline);
   const std::string page = markup(render_html(input));
   EXPECT_EQ(page.find("simulated"), std::string::npos);
   EXPECT_NE(page.find("<span class=\"badge measured\">measured</span>"), std::string::npos);
+  EXPECT_NE(page.find("was measured on 2 x H, iterations back to back."), std::string::npos);
 }
 
 TEST(Html, ReachesForNothingOutside) {

@@ -39,6 +39,20 @@ TEST(Markdown, SaysWhoMadeTheDataAndWhoTheReportWhereThatIsAnother) {
   EXPECT_EQ(text.find("report by"), std::string::npos);
 }
 
+TEST(Markdown, SaysHowMeasuredTimesWereTaken) {
+  ReportInput input = synthetic_input();
+  EXPECT_EQ(render_markdown(input, drawn()).find("| sampled |"), std::string::npos);
+  input.provenance = timeline::Provenance::measured;
+  input.source = "measured on 2 x H";
+  input.sampling = "each iteration after a rest of 10 ms";
+  const std::string text = render_markdown(input, drawn());
+  EXPECT_NE(
+      text.find("Every time in this report was measured on 2 x H, each iteration after a rest "
+                "of 10 ms."),
+      std::string::npos);
+  EXPECT_NE(text.find("| sampled | each iteration after a rest of 10 ms |"), std::string::npos);
+}
+
 TEST(Markdown, RowsBetweenGpusHaveASectionFromThreeRanksOn) {
   EXPECT_EQ(render_markdown(synthetic_input(2), drawn()).find("## Rows between GPUs"),
             std::string::npos);
