@@ -2,7 +2,7 @@
 // Communication role of kernel 1: pulls every token's row once, from its source rank, and scatters it
 // to its K slots of the gathered buffer; counts the landed rows per row block. Where the GEMM gathers
 // (knob dispatch), a peer's row is stored once, to its place among all tokens; an own token's row lies
-// there already, and is only counted.
+// there already, and is only counted. With dispatch push all rows do.
 //
 // A block holds `tokens_per_block` rows in shared memory. Each row slot has one thread of its own and
 // runs on its own; slots lie in different warps as long as there are warps, so that one slot's wait
@@ -27,8 +27,9 @@ struct TokenCopies {
     return layer.pull_order == nullptr ? position : layer.pull_order[position];
   }
 
+  // Where the GEMM gathers it from, since copy-in.
   __device__ bool is_in_place(int token) const {
-    return Gathers && layer.source_rank(token) == layer.rank;
+    return Gathers && (layer.tokens_pushed || layer.source_rank(token) == layer.rank);
   }
 
   __device__ const unsigned char* source(int token) const {
@@ -69,8 +70,8 @@ struct TokenCopies {
   __device__ void count_arrivals(int token) const {
     const std::int32_t* slots = this->slots(token);
     // One fence and K relaxed increments: each increment then releases the row. Orders its stores before
-    // the gate's acquire of the counter, and so before the GEMM's loads. A row that copy-in put in place
-    // is ordered by the kernel boundary.
+    // the gate's acquire of the counter, and so before the GEMM's loads. A row that copy-in put in place,
+    // a peer's included, is ordered by the kernel boundary.
     if (!is_in_place(token))
       cuda::atomic_thread_fence(cuda::memory_order_acq_rel, cuda::thread_scope_device);
     const int first = token == layer.faults.lost_arrival ? 1 : 0;

@@ -18,6 +18,8 @@
 //                           copy-in waits for nothing: it comes after this rank's final reduce of n,
 //                           which has seen the watermarks that all ranks raise in their kernel 2 of n
 //                           (serial layer: after a reduce-scatter that all ranks' rows went into).
+//   all_tokens [R*T, H]     with dispatch push, rows of rank p are written by its copy-in, and read by this
+//                           rank's kernel 1: as the shared tokens of p, in another place.
 //   staging [R, T, H]       plane p is written by rank p's kernel 2, read by this rank's final reduce.
 //                           Rank p's kernel 2 of n + 1 comes after the entry barrier of n + 1, at
 //                           which this rank arrives after its final reduce of n; with the prologue,
@@ -67,6 +69,7 @@ struct Shared {
   std::uint64_t* stamped_ids = nullptr;  // [R*T, K], by the prologue
   float* weights = nullptr;              // [R*T, K]
   const Bf16* tokens = nullptr;          // [T, H], this rank's tokens
+  Bf16* all_tokens = nullptr;            // [R*T, H], where peers push their tokens to
   const Bf16* partials = nullptr;        // [R*T, H], serial layer: combined rows that peers collect
   Bf16* staging = nullptr;               // [R, T, H]
   Flags* flags = nullptr;
@@ -188,8 +191,10 @@ struct LayerArgs {
   ClockStamp* clock = nullptr;
 
   // [R*T, H] everybody's tokens; this rank's own are its shared tokens. Serial layer: the all-gather's
-  // result; dispatch gather: kernel 1 pulls the others', and its GEMM reads rows here.
+  // result; dispatch gather: kernel 1 pulls the others', and its GEMM reads rows here; push: so it does, and the
+  // prologues of their ranks have pushed the others' here.
   Bf16* all_tokens = nullptr;
+  bool tokens_pushed = false;
   Bf16* combined = nullptr;  // [R*T, H], serial layer: this rank's combined rows
 
   Shared shared[kMaxRanks];  // by rank, this rank's included

@@ -80,8 +80,14 @@ __device__ bool is_last(Counters& counters, unsigned blocks) {
   return __syncthreads_or(last) != 0;
 }
 
-// Nobody reads the tokens of the last iteration any more: this rank's final reduce of it has seen the
-// watermarks that every rank raised after its kernel 1.
+// This rank's place among the tokens that rank r gathers from.
+__device__ uint4* pushed_to(const LayerArgs& layer, int r, unsigned units) {
+  return reinterpret_cast<uint4*>(layer.shared[r].all_tokens) +
+         static_cast<std::int64_t>(layer.rank) * units;
+}
+
+// Nobody reads the tokens of the last iteration any more, here or where they are pushed to: this rank's final
+// reduce of it has seen the watermarks that every rank raised after its kernel 1.
 template <class Records>
 __device__ void copy_in(const LayerArgs& layer) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -101,8 +107,16 @@ __device__ void copy_in(const LayerArgs& layer) {
   // One load of a thread at a time: with five the ids, which all of this must not hold up, wait 2.5 us longer in the
   // memory's queues.
 #pragma unroll 1
-  for (unsigned at = first; at < units; at += stride)
-    to[at] = from[at];
+  for (unsigned at = first; at < units; at += stride) {
+    const uint4 unit = from[at];
+    if (layer.tokens_pushed) {
+      for (int r = 0; r < layer.ranks; ++r) {
+        if (r != layer.rank)
+          pushed_to(layer, r, units)[at] = unit;
+      }
+    }
+    to[at] = unit;
+  }
   if (is_last(*layer.counters, blocks)) {
     if (thread == 0)
       layer.counters->copied = 0;

@@ -6,7 +6,7 @@
 //
 // The first kScheduleBlocks blocks are one cluster. They send the ids, wait for everybody's, and build the
 // tables (schedule_build.cuh), which takes two barriers of the cluster. The other blocks copy the tokens
-// meanwhile.
+// meanwhile; with dispatch push, to all ranks.
 
 #include <cuda_runtime_api.h>
 

@@ -25,7 +25,7 @@ class Stopwatch {
 std::string name_of(SlotOrder slot_order) {
   Config config;
   config.slot_order = slot_order;
-  return to_string(find_knob("slot_order")->get(config));
+  return knob_text(config, "slot_order");
 }
 
 // "" or the first disagreement or broken invariant, with the builder that it was found in.

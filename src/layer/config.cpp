@@ -68,7 +68,7 @@ struct Names<LayerForm> {
 };
 template <>
 struct Names<Dispatch> {
-  static constexpr std::array<std::string_view, 2> kList = {"scatter", "gather"};
+  static constexpr std::array<std::string_view, 3> kList = {"scatter", "gather", "push"};
 };
 template <>
 struct Names<PullOrder> {
@@ -248,7 +248,7 @@ std::span<const Knob> knobs() {
           "dispatch",
           "kernel 1's rows: each token is copied to its slots, or lands once, "
           "and the GEMM gathers its rows (wgmma, tiles of 128x128, 128x256 and, "
-          "with activation fused, 160x256)"),
+          "with activation fused, 160x256); push: the prologue has stored it to all ranks before"),
       knob<&Config::dispatch_comm_sms>("dispatch_comm_sms",
                                        "SMs of kernel 1 that communicate; the rest compute"),
       knob<&Config::combine_comm_sms>("combine_comm_sms",
@@ -338,6 +338,10 @@ void set_knob(Config& config, std::string_view name, const KnobValue& value,
     throw InputError(
         {file, place, fmt::format("{} cannot be \"{}\"", name, to_string(value)), accepted});
   }
+}
+
+std::string knob_text(const Config& config, std::string_view knob) {
+  return to_string(find_knob(knob)->get(config));
 }
 
 void set_knob_text(Config& config, const std::string& assignment, const std::string& option) {

@@ -16,7 +16,7 @@
 namespace fusescope {
 
 enum class LayerForm { fused, serial };
-enum class Dispatch { scatter, gather };
+enum class Dispatch { scatter, gather, push };
 enum class PullOrder { by_slot, by_token };
 enum class JobOrder { by_ready, by_token };
 enum class SlotOrder { by_token, interleave_sources, rotate_from_self };
@@ -84,6 +84,11 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
+// Whether kernel 1's GEMM reads rows from where their tokens lie.
+inline bool gathers_rows(const Config& config) {
+  return config.form == LayerForm::fused && config.dispatch != Dispatch::scatter;
+}
+
 // One knob's value as users write it (JSON, --set name=value, axis of a sweep).
 using KnobValue = std::variant<bool, long long, double, std::string>;
 std::string to_string(const KnobValue& value);
@@ -109,6 +114,8 @@ void set_knob_text(Config& config, const std::string& assignment, const std::str
 
 // "dispatch_comm_sms=8 all_hands=false": only what differs from `base`, in the registry's order.
 std::string describe(const Config& config, const Config& base = Config{});
+// A knob's value as users write it.
+std::string knob_text(const Config& config, std::string_view knob);
 // Why a config has no counterfactual rungs, in words; "" = it has.
 std::string why_no_rungs(const Config& config);
 // Stable across runs and machines: a trial log's key.

@@ -31,7 +31,7 @@ Config with_gemm_chosen(Config config, const DeviceLimits& device) {
 std::string tile_text(TileShape tile) {
   Config config;
   config.tile = tile;
-  return to_string(find_knob("tile")->get(config));
+  return knob_text(config, "tile");
 }
 
 int tile_columns(TileShape tile) {
@@ -61,14 +61,13 @@ std::string why_no_gemm(const Config& config, const DeviceLimits& device) {
         "128x128 (tile auto or 128x128)",
         tile_text(chosen.tile), config.gemm == GemmPath::automatic ? " on " + device.name : "");
   }
-  const bool gathers = config.form == LayerForm::fused && config.dispatch == Dispatch::gather;
   const bool gathered_by_steps =
       chosen.tile == TileShape::m160n256 && config.activation == Activation::fused;
-  if (gathers && row_grouping(chosen.tile).row_step > 0 && !gathered_by_steps) {
+  if (gathers_rows(config) && row_grouping(chosen.tile).row_step > 0 && !gathered_by_steps) {
     return fmt::format(
-        "dispatch gather is built for tiles of 128x128, 128x256 and, with activation fused, of "
+        "dispatch {} is built for tiles of 128x128, 128x256 and, with activation fused, of "
         "160x256, and tile is {}: set dispatch to scatter, or tile and activation to one of these",
-        tile_text(chosen.tile));
+        knob_text(config, "dispatch"), tile_text(chosen.tile));
   }
   if (device.smem_per_block < kSmallGemmBytes) {
     return fmt::format("the GEMMs need {} bytes of shared memory, and a block of {} has {}",

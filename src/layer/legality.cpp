@@ -114,7 +114,7 @@ std::string fetched_beside_tiles(const Case& c) {
         "blocks apart for fetching: set dispatch_head to {}, or dispatch_comm_sms to 0",
         config.dispatch_head, config.dispatch_comm_sms, kAll);
   }
-  if (config.dispatch == Dispatch::gather) {
+  if (config.dispatch != Dispatch::scatter) {
     return fmt::format(
         "dispatch_head {}: the tiles that rows are gathered for leave no shared memory for a token "
         "beside them: set dispatch to scatter, or dispatch_head to {}",
@@ -127,6 +127,26 @@ std::string fetched_beside_tiles(const Case& c) {
         "dispatch_head {}: only tiles of 160x256 and 288x128 with activation fused leave shared "
         "memory for a token beside them: set tile and activation so, or dispatch_head to {}",
         config.dispatch_head, kAll);
+  }
+  return "";
+}
+
+std::string pushed_tokens(const Case& c) {
+  if (c.config.dispatch != Dispatch::push) {
+    return "";
+  }
+  if (c.shape.ranks == 1) {
+    return "dispatch push: one rank has nobody to push tokens to: set dispatch to gather";
+  }
+  if (c.config.schedule != ScheduleSite::fused) {
+    return "dispatch push: the prologue pushes the tokens, and schedule fused is what runs it: set "
+           "schedule to fused, or dispatch to gather";
+  }
+  if (c.config.link_gbps > 0) {
+    return fmt::format(
+        "dispatch push: link_gbps {} paces what kernels 1 and 2 copy, and tokens are pushed before "
+        "them: set link_gbps to 0, or dispatch to gather",
+        c.config.link_gbps);
   }
   return "";
 }
@@ -169,11 +189,13 @@ std::string injection(const Case& c) {
     return "inject delays communication, and this study computes only: set inject to none, or "
            "study to another";
   }
-  if (inject.point == InjectPoint::scatter && c.config.dispatch == Dispatch::gather &&
-      c.shape.ranks == 1) {
-    return "inject delays the stores of rows, and with dispatch gather one rank has none: set "
-           "inject "
-           "to none, or dispatch to scatter";
+  const bool stores_none = c.config.dispatch == Dispatch::push ||
+                           (c.config.dispatch == Dispatch::gather && c.shape.ranks == 1);
+  if (inject.point == InjectPoint::scatter && stores_none) {
+    return fmt::format(
+        "inject delays kernel 1's stores of rows, and with dispatch {} {} has none: set inject to "
+        "none, or dispatch to scatter",
+        knob_text(c.config, "dispatch"), c.shape.ranks == 1 ? "one rank" : "it");
   }
   if (inject.delay_ns < 0) {
     return fmt::format("inject delays by {} ns: 0 or more", inject.delay_ns);
@@ -202,16 +224,10 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
-    {true, dispatch_split},
-    {true, combine_split},
-    {true, all_hands_needs_dispenser},
-    {true, token_slots},
-    {true, fetched_beside_tiles},
-    {true, watermark_parts},
-    {true, programmatic_launch},
-    {false, link_cap},
-    {false, injection},
-    {false, gemm_runs},
+    {true, dispatch_split},  {true, combine_split},        {true, all_hands_needs_dispenser},
+    {true, token_slots},     {true, fetched_beside_tiles}, {true, pushed_tokens},
+    {true, watermark_parts}, {true, programmatic_launch},  {false, link_cap},
+    {false, injection},      {false, gemm_runs},
 };
 
 }  // namespace

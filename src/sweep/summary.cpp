@@ -25,8 +25,7 @@ std::string shown_config(const Config& config, const SummaryOptions& options) {
   }
   std::string text;
   for (const std::string& knob : options.knobs) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", knob,
-                        to_string(find_knob(knob)->get(config)));
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", knob, knob_text(config, knob));
   }
   return text;
 }

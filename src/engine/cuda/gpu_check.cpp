@@ -98,7 +98,7 @@ class GpuCheck {
   void tables(SlotOrder order) {
     Config config = config_;
     config.slot_order = order;
-    const std::string value = to_string(find_knob("slot_order")->get(config));
+    const std::string value = knob_text(config, "slot_order");
     check("tables, slot_order " + value, [&] {
       std::vector<std::string> built;
       for (const auto& [site, by] : kSites) {
@@ -181,9 +181,9 @@ class GpuCheck {
     }
     add([](Config& c) { c.pull_order = PullOrder::by_token; });
     add([](Config& c) { c.job_order = JobOrder::by_token; });
-    add([](Config& c) {
-      c.dispatch = c.dispatch == Dispatch::gather ? Dispatch::scatter : Dispatch::gather;
-    });
+    for (const Dispatch dispatch : {Dispatch::scatter, Dispatch::gather, Dispatch::push}) {
+      add([&](Config& c) { c.dispatch = dispatch; });
+    }
     add([](Config& c) { c.dispatch_comm_sms = 0; });
     add([](Config& c) { c.dispatch_comm_sms = 24; });
     add([](Config& c) {

@@ -94,6 +94,7 @@ void allocate_arrays(RankMemory& m, const Shape& s, const TableSizes& sizes) {
   // Rows of this rank in `all_tokens` are its shared tokens: all others are brought around them.
   a.copy_in_to = a.all_tokens + a.rank * own * h;
   shared.tokens = a.copy_in_to;
+  shared.all_tokens = a.all_tokens;
   shared.partials = a.combined;
   m.table_workspace = workspace;
 }

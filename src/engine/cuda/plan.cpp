@@ -23,19 +23,15 @@ Epilogue epilogue_of(Activation activation) {
   return activation == Activation::fused ? Epilogue::kSiluMul : Epilogue::kStore;
 }
 
-// The serial layer has rows in place.
-bool gathers(const Config& config) {
-  return config.form == LayerForm::fused && config.dispatch == Dispatch::gather;
-}
-
 bool fetches_beside_tiles(const Config& config) {
   return config.form == LayerForm::fused && config.dispatch_head < 100;
 }
 
 // Of kernel 1.
 GemmVariant variant_1(const Config& config) {
-  return gemm_variant(config, epilogue_of(config.activation),
-                      {.gathers = gathers(config), .leaves_room = fetches_beside_tiles(config)});
+  return gemm_variant(
+      config, epilogue_of(config.activation),
+      {.gathers = gathers_rows(config), .leaves_room = fetches_beside_tiles(config)});
 }
 
 GroupedGemmDesc desc_1(const Shape& shape, std::int64_t rows) {
@@ -176,6 +172,7 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
   if (programmatic) {
     plan.layer.launch = kernels::LaunchOrder::programmatic;
   }
+  plan.layer.tokens_pushed = gathers_rows(config) && config.dispatch == Dispatch::push;
   plan.prologue =
       make_prologue_args(plan.layer, memory.sizes(), slot_order(config), m.table_workspace);
   plan_gemms(plan, memory, config);
@@ -257,17 +254,18 @@ std::string why_illegal_on_device(const Problem& problem, const Config& wanted,
         "{}",
         rows, shape.hidden, units, kMostUnits);
   }
-  if (gathers(config) && config.gemm != GemmPath::wgmma) {
-    return "dispatch gather is built for the GEMMs with wgmma, and here they run with mma.sync: "
-           "set "
-           "dispatch to scatter";
+  if (gathers_rows(config) && config.gemm != GemmPath::wgmma) {
+    return fmt::format(
+        "dispatch {} is built for the GEMMs with wgmma, and here they run with mma.sync: set "
+        "dispatch to scatter",
+        knob_text(config, "dispatch"));
   }
   const GemmVariant one = variant_1(config);
   if (one.gathers && shape.hidden % one.block_k != 0) {
     return fmt::format(
-        "dispatch gather copies rows in pieces of {} columns, and H={} is no multiple of that: set "
+        "dispatch {} copies rows in pieces of {} columns, and H={} is no multiple of that: set "
         "dispatch to scatter",
-        one.block_k, shape.hidden);
+        knob_text(config, "dispatch"), one.block_k, shape.hidden);
   }
   const GemmVariant two = gemm_variant(config, Epilogue::kStore);
   if (std::string why = why_unsupported(desc_1(shape, rows), one); !why.empty()) {

@@ -116,7 +116,7 @@ Costs make_costs(const Profile& profile, const Shape& shape, const Config& confi
   // Where kernels overlap, an SM that has communicated computes for the next one: it saves no power.
   const bool splits = config.form == LayerForm::fused && config.study != Study::compute_all &&
                       config.launch == LaunchOrder::stream;
-  const bool gathers = config.form == LayerForm::fused && config.dispatch == Dispatch::gather;
+  const bool gathers = gathers_rows(config);
   costs.grouping = row_grouping(tile);
   costs.gemm_1 = tile_costs(profile, tile,
                             {2 * inner, hidden, config.activation == Activation::fused, gathers,

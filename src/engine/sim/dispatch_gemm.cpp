@@ -75,13 +75,14 @@ bool is_routed_to(const Rank& rank, int token, int expert) {
   return false;
 }
 
-// Own tokens are where the GEMM gathers rows from: there is nothing to copy. The look at one takes as long
+// Own tokens, and those that peers have pushed, are where the GEMM gathers rows from: there is nothing to copy. The look at one takes as long
 // as makes an event, which the events behind it refer to.
 constexpr double kLook = 1;  // [ns]
 
 bool is_in_place(const Rank& rank, int token) {
-  return rank.world.config.dispatch == Dispatch::gather &&
-         rank.world.shape.source_rank(token) == rank.id;
+  const Dispatch dispatch = rank.world.config.dispatch;
+  return dispatch == Dispatch::push ||
+         (dispatch == Dispatch::gather && rank.world.shape.source_rank(token) == rank.id);
 }
 
 double copy_row(Rank& rank, Server& block, int source, double now) {

@@ -32,7 +32,7 @@ MachineSize Layer::size_of(const Scenario& s) {
     return 2 + kStages + kConsumers * consumer_warps(s, activates) + 3 * kConsumers;
   };
   const bool is_layer = s.subject == Subject::layer;
-  const bool gathers = is_layer && s.config.dispatch == Dispatch::gather;
+  const bool gathers = is_layer && gathers_rows(s.config);
   const int gemm_1 = gemm(s.config.activation == Activation::fused) +
                      (gathers ? kStages : 0) +            // the rows of each stage
                      (s.fetches_beside_tiles() ? 3 : 0);  // a load, its stores' reads and writes

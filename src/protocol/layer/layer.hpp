@@ -55,9 +55,7 @@ class Layer final : public Model {
   bool overlaps() const {
     return s.subject == Subject::layer && s.config.launch == LaunchOrder::programmatic;
   }
-  bool gathers() const {
-    return s.subject == Subject::layer && s.config.dispatch == Dispatch::gather;
-  }
+  bool gathers() const { return s.subject == Subject::layer && gathers_rows(s.config); }
   // Counters::iteration, by a kernel that may have begun before another ended that orders its value.
   std::uint64_t iteration_of(const Thread& thread) const {
     const CellId iteration = places[thread.rank()].iteration;
