@@ -138,13 +138,21 @@ class Rules {
         spoken_us(exposed), spoken_us(before), spoken_us(exposed - before));
   }
 
-  // Rows stored to K slots each, or stored once and gathered by the tiles.
+  // Rows stored to K slots each, or stored once and gathered by the tiles; there by kernel 1, or before.
   void rows(std::int64_t exposed) {
-    suggest("dispatch", "gather",
-            fmt::format("the dispatch exposes {} on the critical path, and stores each token to {} "
-                        "slots; gathered, to one place",
-                        spoken_us(exposed), timeline_.wiring.topk),
-            exposed);
+    if (config_.dispatch == Dispatch::scatter) {
+      suggest("dispatch", "gather",
+              fmt::format("the dispatch exposes {} on the critical path, and stores each token to "
+                          "{} slots; gathered, to one place",
+                          spoken_us(exposed), timeline_.wiring.topk),
+              exposed);
+    }
+    suggest(
+        "dispatch", "push",
+        fmt::format("the dispatch exposes {} on the critical path; pushed, tokens that the GEMM "
+                    "gathers come while the schedule is built",
+                    spoken_us(exposed)),
+        exposed);
     const std::int64_t gemm_1 = path({Step::gemm_1});
     suggest("dispatch", "scatter",
             fmt::format("tiles gather their rows themselves, which lengthens them where the "

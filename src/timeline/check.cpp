@@ -158,9 +158,13 @@ std::string check_arguments(const Timeline& timeline, const Event& event) {
              std::to_string(argument.value) + ", expected " + range_text(argument.limit);
     }
   }
+  // A row that its source has pushed is taken from this rank's own memory.
+  const bool pulls_from_itself =
+      event.kind == Kind::pull && event.peer == timeline.tracks[event.track].rank;
   const bool of_source_rank =
       event.kind == Kind::pull || event.kind == Kind::push || event.kind == Kind::elect;
-  if (of_source_rank && event.token / timeline.wiring.tokens_per_rank != event.peer) {
+  if (of_source_rank && !pulls_from_itself &&
+      event.token / timeline.wiring.tokens_per_rank != event.peer) {
     return where(timeline, event) + " of token " + std::to_string(event.token) + " has peer " +
            std::to_string(event.peer) + ", but the token's source rank is " +
            std::to_string(event.token / timeline.wiring.tokens_per_rank);

@@ -59,7 +59,7 @@ enum class Kind : std::uint8_t {
   reduce_scatter,
 
   // Kernel 1, communication lanes.
-  pull,     // [token, peer: source rank] issue to landed in shared memory
+  pull,  // [token, peer: the rank that has the row: its source, or this one] issue to landed in shared memory
   scatter,  // [token] first store to all K writes complete; dispatch gather: its one write, if any
   arrive,   // [token] counting the K arrivals; end = all counted
 

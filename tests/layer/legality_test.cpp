@@ -123,6 +123,34 @@ TEST(Legality, TokensAreFetchedBesideTilesThatLeaveRoom) {
   EXPECT_EQ(refusal([](Config& c) { c.form = LayerForm::serial; }), "");
 }
 
+TEST(Legality, TokensArePushedByThePrologueToOtherRanks) {
+  const auto refusal = [](auto change, const char* shape = "seed-tp4") {
+    Config config;
+    config.dispatch = Dispatch::push;
+    config.schedule = ScheduleSite::fused;
+    change(config);
+    DeviceLimits device = kDevice;
+    device.wgmma = true;
+    return why_illegal({load_shape(shape), {}, {}}, config, device);
+  };
+  EXPECT_EQ(refusal([](Config&) {}), "");
+  expect_all(refusal([](Config&) {}, "seed-tp1"),
+             {"dispatch push", "one rank", "set dispatch to gather"});
+  for (const ScheduleSite site : {ScheduleSite::device, ScheduleSite::host}) {
+    expect_all(refusal([=](Config& c) { c.schedule = site; }),
+               {"dispatch push", "set schedule to fused", "dispatch to gather"});
+  }
+  expect_all(refusal([](Config& c) { c.link_gbps = 50; }),
+             {"dispatch push", "link_gbps 50", "set link_gbps to 0"});
+  expect_all(refusal([](Config& c) { c.dispatch_head = 50; }),
+             {"dispatch_head 50", "dispatch to scatter"});
+  expect_all(refusal([](Config& c) {
+               c.inject = {InjectPoint::scatter, 1000, -1, -1};
+             }),
+             {"inject delays kernel 1's stores", "dispatch push", "dispatch to scatter"});
+  EXPECT_EQ(refusal([](Config& c) { c.form = LayerForm::serial; }, "seed-tp1"), "");
+}
+
 TEST(Legality, RowsAreGatheredForTilesThatAreBuiltForIt) {
   DeviceLimits device = kDevice;
   device.wgmma = true;

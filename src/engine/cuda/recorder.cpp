@@ -93,6 +93,7 @@ std::vector<timeline::RankRecords> rank_records(LayerRunner& runner, const Recor
       records.job_order = tables[rank].job_order;
     }
     records.fetches_first = plan.dispatch.fetches_first;
+    records.tokens_pushed = plan.layer.tokens_pushed;
     records.block_per_job = plan.combine.announces_residency;
     const auto& devices = runner.devices();
     const auto place = std::find_if(devices.begin(), devices.end(), [&](const Device& device) {

@@ -108,6 +108,20 @@ DeviceLimits limits_of(const Profile& profile) {
           static_cast<int>(profile.smem_per_block * 1024), true};
 }
 
+// Of the prologue's copy-in, which begins with the ids exchange and ends when the peers have heard of it. Pushed,
+// a rank's tokens cross its own link to each peer, and those of all ranks the fabric.
+double copy_in_left(const Profile& profile, const Shape& shape, const Config& config,
+                    const Costs& costs) {
+  const double plane = shape.tokens_per_rank * costs.row_bytes;
+  double copied = 2 * plane / costs.memory_rate;
+  if (config.form == LayerForm::fused && config.dispatch == Dispatch::push) {
+    const double out = (shape.ranks - 1) * plane;
+    copied = std::max({copied, out / profile.link_push, shape.ranks * out / profile.fabric});
+  }
+  copied += profile.watermark_latency * 1e3;
+  return std::max(0.0, copied - costs.ids_exchange - costs.schedule);
+}
+
 Costs make_costs(const Profile& profile, const Shape& shape, const Config& config, int rows) {
   Costs costs;
   const TileShape tile = with_gemm_chosen(config, limits_of(profile)).tile;
@@ -155,9 +169,7 @@ Costs make_costs(const Profile& profile, const Shape& shape, const Config& confi
       (config.schedule == ScheduleSite::fused ? profile.prologue_exchange : profile.ids_exchange) *
       1e3;
   costs.copy_in = floor + 2 * plane / costs.memory_rate;
-  // It begins with the schedule build, and ends when the peers have heard of it.
-  const double copied = 2 * plane / costs.memory_rate + profile.watermark_latency * 1e3;
-  costs.copy_in_left = std::max(0.0, copied - costs.schedule);
+  costs.copy_in_left = copy_in_left(profile, shape, config, costs);
   costs.launch_gap = (config.graph ? profile.launch_gap_graph : profile.launch_gap_eager) * 1e3;
   costs.activation_floor = floor;
   costs.activation_row = profile.activation_passes * inner * kElement / costs.memory_rate;

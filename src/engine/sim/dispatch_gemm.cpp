@@ -75,14 +75,19 @@ bool is_routed_to(const Rank& rank, int token, int expert) {
   return false;
 }
 
-// Own tokens, and those that peers have pushed, are where the GEMM gathers rows from: there is nothing to copy. The look at one takes as long
-// as makes an event, which the events behind it refer to.
+// Own tokens, and those that peers have pushed, are where the GEMM gathers rows from: there is nothing to copy.
+// The look at one takes as long as makes an event, which the events behind it refer to.
 constexpr double kLook = 1;  // [ns]
 
 bool is_in_place(const Rank& rank, int token) {
   const Dispatch dispatch = rank.world.config.dispatch;
   return dispatch == Dispatch::push ||
          (dispatch == Dispatch::gather && rank.world.shape.source_rank(token) == rank.id);
+}
+
+// Whose memory it is in when kernel 1 begins.
+int has_row(const Rank& rank, int token) {
+  return is_in_place(rank, token) ? rank.id : rank.world.shape.source_rank(token);
 }
 
 double copy_row(Rank& rank, Server& block, int source, double now) {
@@ -168,7 +173,7 @@ Task fetch_slot(Rank& rank, Fetcher& fetcher, int slot, Places places, FillCount
         rounded(pull_row(rank, fetcher.copies, token, static_cast<double>(issued))));
     const Time landed = scheduler.now();
     world.recorder.slice(track, Kind::pull, issued, landed,
-                         {.token = token, .peer = world.shape.source_rank(token)});
+                         {.token = token, .peer = has_row(rank, token)});
 
     co_await scheduler.until(
         rounded(store_row(rank, fetcher.copies, token, static_cast<double>(landed))));

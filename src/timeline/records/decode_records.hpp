@@ -48,6 +48,7 @@ struct RankRecords {
   std::span<const PhaseStamp> phases;       // [kPhases]
   std::span<const std::int32_t> job_order;  // [R*T]; empty: by token id
   bool fetches_first = false;               // kernel 1's slots are those of its compute blocks
+  bool tokens_pushed = false;  // kernel 1 finds the tokens of all ranks in this rank's memory
   bool block_per_job = false;
   ClockLine clock;
 };

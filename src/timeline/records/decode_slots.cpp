@@ -14,7 +14,8 @@ void decode_slot(RankEvents& events, int block, int slot) {
   const auto add = [&](Kind kind, const Moment& begin, const Moment& end) {
     EventArguments arguments{.token = end.a};
     if (kind == Kind::pull) {
-      arguments.peer = events.source_rank(end.a);
+      const RankRecords& source = events.source();
+      arguments.peer = source.tokens_pushed ? source.rank : events.source_rank(end.a);
     }
     events.add(Stage::dispatch_gemm, role, block, lane, kind, begin.ns, end.ns, arguments);
   };

@@ -111,6 +111,8 @@ void run_programmatic(int ranks, const std::vector<Device>& devices) {
   config.watermark_chunks = 7;
   config.tile_counter = TileCounter::both;
   runs.expect_right(config, 1000);
+  config.dispatch = Dispatch::push;
+  runs.expect_right(as_built(config, devices), 1000);
 }
 
 TEST(BackToBackIterations, OneDevice) {

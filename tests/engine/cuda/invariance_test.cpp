@@ -28,6 +28,23 @@ std::vector<Variation> single_knobs() {
          c.dispatch = Dispatch::gather;
          c.link_gbps = 20;
        }},
+      {"dispatch push",
+       [](Config& c) {
+         c.dispatch = Dispatch::push;
+         c.schedule = ScheduleSite::fused;
+       }},
+      {"dispatch push, dispatch_comm_sms 0",
+       [](Config& c) {
+         c.dispatch = Dispatch::push;
+         c.schedule = ScheduleSite::fused;
+         c.dispatch_comm_sms = 0;
+       }},
+      {"dispatch push, tile 160x256, where it may be",
+       [](Config& c) {
+         c.tile = TileShape::m160n256;
+         c.dispatch = c.activation == Activation::fused ? Dispatch::push : Dispatch::scatter;
+         c.schedule = ScheduleSite::fused;
+       }},
       {"dispatch gather, tile 160x256, where it may be",
        [](Config& c) {
          c.tile = TileShape::m160n256;

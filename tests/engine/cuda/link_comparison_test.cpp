@@ -20,7 +20,7 @@ nlohmann::json scheduled(const Config& config, const char* way) {
   RecordedTimeline recorded;
   recorded.link_bytes.resize(1);
   const nlohmann::json rows = compare_links(recorded, small_shape(), config, 3);
-  return rows.size() == 1 ? rows[0][way]["scheduled"] : nlohmann::json();
+  return rows.size() == 1 && rows[0].contains(way) ? rows[0][way]["scheduled"] : nlohmann::json();
 }
 
 TEST(LinkComparison, EachHitsIdAndWeightAreAsTheScheduleSends) {
@@ -36,6 +36,17 @@ TEST(LinkComparison, EachHitsIdAndWeightAreAsTheScheduleSends) {
   EXPECT_EQ(scheduled(config, "written_here"), scheduled(config, "written"));
   EXPECT_EQ(scheduled(config, "read"), kRows);
   EXPECT_EQ(scheduled(config, "served"), kRows);
+}
+
+TEST(LinkComparison, PushedTokensAreWrittenAndNotRead) {
+  Config config;
+  config.schedule = ScheduleSite::fused;
+  const double rows = scheduled(config, "read");
+  const double written = scheduled(config, "written");
+  config.dispatch = Dispatch::push;
+  EXPECT_EQ(scheduled(config, "written"), written + rows);
+  EXPECT_TRUE(scheduled(config, "read").is_null());
+  EXPECT_TRUE(scheduled(config, "served").is_null());
 }
 
 TEST(LinkComparison, AWatermarkPerChunkIsAmongTheFlags) {

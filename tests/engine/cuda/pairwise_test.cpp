@@ -69,6 +69,7 @@ std::vector<int> levels() {
   each[kHidden] = count(kHiddenLevels);
   each[kIntermediate] = count(kIntermediateLevels);
   each[kForm] = kForms;
+  each[kDispatch] = 3;
   each[kDispatchSms] = count(kDispatchSmsLevels);
   each[kCombineSms] = count(kCombineSmsLevels);
   each[kTokensPerBlock] = count(kTokensPerBlockLevels);
@@ -93,19 +94,28 @@ bool may_be(const PairwiseCase& c) {
   if (value(c, kTopk, kTopkLevels, 1) > value(c, kExperts, kExpertsLevels, kMost)) {
     return false;
   }
-  if (c[kDispatch] == 1 && c[kTile] != kOpen && is_by_row_steps(tested_tile(c[kTile])) &&
+  const bool gathers = c[kDispatch] == static_cast<int>(Dispatch::gather) ||
+                       c[kDispatch] == static_cast<int>(Dispatch::push);
+  if (gathers && c[kTile] != kOpen && is_by_row_steps(tested_tile(c[kTile])) &&
       (tested_tile(c[kTile]) != TileShape::m160n256 ||
        c[kActivation] == static_cast<int>(Activation::separate))) {
     return false;
   }
-  if (c[kDispatch] == 1 && value(c, kHidden, kHiddenLevels, 64) % 64 != 0) {
+  if (gathers && value(c, kHidden, kHiddenLevels, 64) % 64 != 0) {
     return false;  // rows are gathered in pieces of 64
+  }
+  if (c[kDispatch] == static_cast<int>(Dispatch::push)) {
+    const bool in_prologue =
+        c[kSchedule] == kOpen || c[kSchedule] == static_cast<int>(ScheduleSite::fused);
+    if (value(c, kRanks, kRanksLevels, 2) == 1 || !in_prologue) {
+      return false;
+    }
   }
   if (value(c, kHead, kHeadLevels, 100) < 100) {
     const bool room =
         (c[kTile] == kOpen || is_by_row_steps(tested_tile(c[kTile]))) &&
         (c[kActivation] == kOpen || c[kActivation] == static_cast<int>(Activation::fused));
-    if (c[kDispatch] == 1 || value(c, kDispatchSms, kDispatchSmsLevels, 0) > 0 || !room) {
+    if (gathers || value(c, kDispatchSms, kDispatchSmsLevels, 0) > 0 || !room) {
       return false;
     }
   }

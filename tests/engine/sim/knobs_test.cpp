@@ -87,6 +87,33 @@ TEST_F(Knobs, GatherStoresEachPeersTokenOnce) {
   }
 }
 
+// Nothing is left for kernel 1 to copy: the links carry what they carried before it, under the schedule build.
+TEST_F(Knobs, PushedTokensAreThereBeforeKernel1) {
+  const Profile h200 = load_profile("h200-nvlink");
+  const Problem problem = problem_of("seed-tp2", "uniform");
+  Config push;
+  push.dispatch_comm_sms = 0;
+  push.schedule = ScheduleSite::fused;
+  push.dispatch = Dispatch::push;
+  Config gather = push;
+  gather.dispatch = Dispatch::gather;
+  const timeline::Timeline pushed = timeline_of(problem, push, h200);
+  EXPECT_EQ(timeline::check(pushed), "");
+  for (const timeline::Event& event : pushed.events) {
+    if (event.kind == Kind::pull || event.kind == Kind::scatter) {
+      EXPECT_EQ(event.begin_ns + 1, event.end_ns);
+    }
+  }
+  const double ns = 2.0 * problem.shape.tokens_per_rank * problem.shape.hidden / h200.link_push;
+  const double before = static_cast<double>(total_ns(pushed, Kind::ids_exchange) +
+                                            total_ns(pushed, Kind::schedule_build) +
+                                            total_ns(pushed, Kind::copy_in)) /
+                        2;
+  EXPECT_NEAR(before, ns + h200.watermark_latency * 1e3, 2);
+  EXPECT_LT(wall_us(problem, push, h200), wall_us(problem, gather, h200));
+  EXPECT_EQ(total_ns(timeline_of(problem, gather, h200), Kind::copy_in), 0);
+}
+
 TEST_F(Knobs, SlotOrderMovesArrivalsOnly) {
   Config interleaved = base_;
   interleaved.slot_order = SlotOrder::interleave_sources;
