@@ -158,18 +158,26 @@ std::string check_arguments(const Timeline& timeline, const Event& event) {
              std::to_string(argument.value) + ", expected " + range_text(argument.limit);
     }
   }
-  // A row that its source has pushed is taken from this rank's own memory.
-  const bool pulls_from_itself =
-      event.kind == Kind::pull && event.peer == timeline.tracks[event.track].rank;
-  const bool of_source_rank =
-      event.kind == Kind::pull || event.kind == Kind::push || event.kind == Kind::elect;
-  if (of_source_rank && !pulls_from_itself &&
-      event.token / timeline.wiring.tokens_per_rank != event.peer) {
+  return "";
+}
+
+// The peer of a row is the token's source rank. Where the sources have pushed the tokens, all pulls of all ranks take
+// them from the rank's own memory.
+std::string check_peer(const Timeline& timeline, const Event& event, bool tokens_pushed) {
+  const bool of_source_rank = (event.kind == Kind::pull && !tokens_pushed) ||
+                              event.kind == Kind::push || event.kind == Kind::elect;
+  if (of_source_rank && event.token / timeline.wiring.tokens_per_rank != event.peer) {
     return where(timeline, event) + " of token " + std::to_string(event.token) + " has peer " +
            std::to_string(event.peer) + ", but the token's source rank is " +
            std::to_string(event.token / timeline.wiring.tokens_per_rank);
   }
   return "";
+}
+
+bool pulls_are_local(const Timeline& timeline) {
+  return std::all_of(timeline.events.begin(), timeline.events.end(), [&](const Event& event) {
+    return event.kind != Kind::pull || event.peer == timeline.tracks[event.track].rank;
+  });
 }
 
 // Position of a phase in an iteration.
@@ -324,6 +332,7 @@ std::string check_events(const Timeline& timeline) {
            std::to_string(timeline.end_ns) + " ns is longer than any iteration";
   }
   const std::int64_t tolerance = tolerance_ns(timeline);
+  const bool tokens_pushed = pulls_are_local(timeline);
   std::int64_t first = INT64_MAX;
   std::int64_t last = INT64_MIN;
   for (const Event& event : timeline.events) {
@@ -342,6 +351,9 @@ std::string check_events(const Timeline& timeline) {
       return where(timeline, event) + " does not belong to this stage";
     }
     if (std::string fault = check_arguments(timeline, event); !fault.empty()) {
+      return fault;
+    }
+    if (std::string fault = check_peer(timeline, event, tokens_pushed); !fault.empty()) {
       return fault;
     }
     if (stage == Stage::stream) {

@@ -45,6 +45,19 @@ TEST(Check, ConsistentTimelinesPass) {
   EXPECT_EQ(check(Timeline{}), "");
 }
 
+// Where all ranks have the tokens of all, no pull crosses a link.
+TEST(Check, PushedTokensArePulledFromTheRankItself) {
+  Timeline timeline = tiny_layer();
+  for (Event& event : timeline.events) {
+    if (event.kind == Kind::pull) {
+      event.peer = timeline.tracks[event.track].rank;
+    }
+  }
+  EXPECT_EQ(check(timeline), "");
+  find(timeline, Kind::pull, 0, 5).peer = 1;
+  EXPECT_NE(check(timeline).find("but the token's source rank is 1"), std::string::npos);
+}
+
 struct Damage {
   std::string name;
   std::function<void(Timeline&)> harm;
