@@ -51,6 +51,11 @@ std::vector<Reduction> reductions() {
         s.config.tile = TileShape::m128n256;
       },
       [](Scenario& s) { s.config.tile_counter = TileCounter::none; },
+      [](Scenario& s) {
+        if (s.config.dispatch == Dispatch::push) {
+          s.config.dispatch = Dispatch::gather;
+        }
+      },
       [](Scenario& s) { s.config.dispatch = Dispatch::scatter; },
       [](Scenario& s) { s.config.launch = LaunchOrder::stream; },
       [](Scenario& s) { s.config.activation = Activation::separate; },

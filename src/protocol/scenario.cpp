@@ -111,6 +111,12 @@ void draw_knobs(Scenario& s, Random& random) {
   c.graph = random.below(2) == 0;
 }
 
+// Where rows are gathered, all else that is legal with it is so with pushed tokens.
+bool may_push_tokens(const Scenario& s) {
+  return s.subject == Subject::layer && s.config.dispatch == Dispatch::gather &&
+         s.config.schedule == ScheduleSite::fused && s.ranks > 1;
+}
+
 // Signals that are waited for in some configs only.
 bool means_something(Fault fault, const Config& config) {
   if (fault == Fault::lost_residency) {
@@ -237,6 +243,9 @@ Scenario draw_scenario(Subject subject, const Limits& limits, std::uint64_t seed
     }
     draw_fault(s, random);
   } while (!why_illegal(s).empty());
+  if (may_push_tokens(s) && random.below(2) == 0) {
+    s.config.dispatch = Dispatch::push;
+  }
   return s;
 }
 

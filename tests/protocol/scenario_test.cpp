@@ -19,8 +19,8 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
   std::set<Combine> combines;
   std::set<Fault> faults;
   std::set<bool> fetches_first, all_hands, shares_gpu;
-  std::array<int, 5> overlapping{}, gathering{}, both{}, beside_tiles{},
-      gathering_by_steps{};  // by ranks
+  std::array<int, 5> overlapping{}, gathering{}, both{}, beside_tiles{}, gathering_by_steps{},
+      pulling_with_prologue{}, pushing{}, pushing_again{}, pushing_overlapping{};  // by ranks
   std::set<int> heads;
   for (std::uint64_t i = 0; i < 2000; ++i) {
     const Scenario s = draw_scenario(Subject::layer, {}, 1, i);
@@ -34,13 +34,19 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
     all_hands.insert(s.config.all_hands);
     shares_gpu.insert(s.devices < s.ranks);
     const bool is_overlapping = s.config.launch == LaunchOrder::programmatic;
-    const bool is_gathering = s.config.dispatch == Dispatch::gather;
+    const bool is_gathering = s.config.dispatch != Dispatch::scatter;
+    const bool is_pushing = s.config.dispatch == Dispatch::push;
     overlapping[s.ranks] += is_overlapping ? 1 : 0;
     gathering[s.ranks] += is_gathering ? 1 : 0;
     gathering_by_steps[s.ranks] += is_gathering && s.grouping().merges() ? 1 : 0;
     both[s.ranks] += is_overlapping && is_gathering ? 1 : 0;
     beside_tiles[s.ranks] += s.fetches_beside_tiles() ? 1 : 0;
     heads.insert(s.config.dispatch_head);
+    const bool with_prologue = s.config.schedule == ScheduleSite::fused;
+    pulling_with_prologue[s.ranks] += is_gathering && !is_pushing && with_prologue ? 1 : 0;
+    pushing[s.ranks] += is_pushing ? 1 : 0;
+    pushing_again[s.ranks] += is_pushing && s.iterations > 1 ? 1 : 0;
+    pushing_overlapping[s.ranks] += is_pushing && is_overlapping ? 1 : 0;
   }
   EXPECT_GT(seen.size(), 1990u);
   EXPECT_EQ(ranks, (std::set<int>{1, 2, 3, 4}));
@@ -55,6 +61,13 @@ TEST(Scenario, DrawnOnesAreLegalAndCoverTheKnobs) {
     EXPECT_GT(both[r], 30) << r;
     EXPECT_GT(beside_tiles[r], 50) << r;
     EXPECT_GT(gathering_by_steps[r], 15) << r;
+    EXPECT_GT(pulling_with_prologue[r], 30) << r;
+  }
+  EXPECT_EQ(pushing[1], 0);
+  for (int r = 2; r <= 4; ++r) {
+    EXPECT_GT(pushing[r], 20) << r;
+    EXPECT_GT(pushing_again[r], 10) << r;
+    EXPECT_GT(pushing_overlapping[r], 2) << r;
   }
 }
 

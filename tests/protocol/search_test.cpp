@@ -30,6 +30,20 @@ TEST(Search, IsTheSameOnAnyNumberOfThreads) {
   EXPECT_EQ(alone.aborted, together.aborted);
 }
 
+// What orders a push into a peer's memory behind the peer's reads of the last iteration is one chain of edges, through
+// all ranks' watermarks; without it the rows themselves are a race.
+TEST(Search, PushesOfTheNextIterationRaceWithReads) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const SearchResult result = search(options_of(2'000, seed, Bug::tokens_pushed_beside_reduce));
+    ASSERT_TRUE(result.found) << seed;
+    const Finding& finding = result.found->finding;
+    EXPECT_EQ(finding.kind, FindingKind::race);
+    EXPECT_EQ(finding.what.rfind("all_tokens", 0), 0u) << finding.what;
+    EXPECT_GT(result.found->schedule.scenario.iterations, 1);
+    EXPECT_GT(result.found->schedule.scenario.devices, 1);
+  }
+}
+
 TEST(Search, StopsWhenItIsTold) {
   const std::atomic<bool> stop = true;
   const SearchResult result = search(options_of(1'000'000, 1), {}, &stop);

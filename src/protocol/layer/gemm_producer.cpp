@@ -66,7 +66,6 @@ void load_rows(Thread& t, const GemmCall& c, int slot, int k, const TileJob& job
 // GatheringProducer: from where the table says, by the warp's own copies. Padding has the rank's first token.
 void gather_rows(Thread& t, const GemmCall& c, int slot, int k, const TileJob& job, bool is_early) {
   const Layer& layer = c.layer;
-  const RankPlaces& mine = layer.places[c.rank];
   if (!is_early) {
     t.expect_copies(c.block.full + slot, 1);
     load_weights(t, c, slot, k, job);
@@ -78,11 +77,8 @@ void gather_rows(Thread& t, const GemmCall& c, int slot, int k, const TileJob& j
   t.arrive_expecting(landed, rows);
   for (int row = 0; row < rows; ++row) {
     const int token = c.round.tables[c.rank].token_of_slot[job.row_block * layer.s.row_block + row];
-    const bool own = layer.source_rank(token) == c.rank;
-    const CellId from =
-        own ? mine.tokens + token % layer.s.tokens_per_rank : mine.all_tokens + token;
-    t.start_plain_load({layer.smem_row(c.block, slot).first + row}, {from}, c.round.stamp, landed,
-                       c.rank);
+    t.start_plain_load({layer.smem_row(c.block, slot).first + row},
+                       {layer.among_all(c.rank, token)}, c.round.stamp, landed, c.rank);
   }
 }
 

@@ -100,6 +100,23 @@ Task close_reduces(Thread& stream, Layer& layer, const std::vector<int>& ranks, 
   }
 }
 
+bool leaves_reduces_open(const Layer& layer) {
+  return layer.has(Bug::staging_reused_early) ||
+         (layer.has(Bug::tokens_pushed_beside_reduce) && layer.pushes_tokens());
+}
+
+Task push_beside_reduces(Thread& stream, Layer& layer, const std::vector<int>& ranks,
+                         const Round& round, Open& open) {
+  std::vector<LaunchId> pushes;
+  for (const int rank : ranks) {
+    pushes.push_back(launch_token_push(layer, stream, rank, round));
+  }
+  co_await close_reduces(stream, layer, ranks, open);
+  for (const LaunchId push : pushes) {
+    co_await stream.join(push);
+  }
+}
+
 Task end_of(Thread& stream, ResidentKernel& kernel) {
   co_await stream.join(kernel.launch());
   kernel.give_back();
@@ -145,7 +162,7 @@ Task kernels_in_turn(Thread& stream, Layer& layer, const std::vector<int>& ranks
   co_await close_reduces(stream, layer, ranks, open);
   for (const int rank : ranks) {
     const LaunchId reduce = launch_final_reduce(layer, stream, rank, round);
-    if (layer.has(Bug::staging_reused_early)) {
+    if (leaves_reduces_open(layer)) {
       open.reduces.push_back(reduce);
       open.round = &round;
     } else {
@@ -183,7 +200,7 @@ Task overlapping_kernels(Thread& stream, Layer& layer, const std::vector<int>& r
     last = launch_final_reduce(layer, stream, rank, round, last);
     reduces.push_back(last);
   }
-  if (layer.has(Bug::staging_reused_early)) {
+  if (leaves_reduces_open(layer)) {
     co_await stream.join(kernels.back().launch());
     co_await close_reduces(stream, layer, ranks, open);
     open.reduces = reduces;
@@ -214,6 +231,9 @@ Task run_round(Thread& stream, Layer& layer, const std::vector<int>& ranks, cons
   set_inputs(stream, layer, ranks, round);
   for (const int rank : ranks) {
     layer.begin_round(rank);
+  }
+  if (layer.has(Bug::tokens_pushed_beside_reduce) && layer.pushes_tokens()) {
+    co_await push_beside_reduces(stream, layer, ranks, round, open);
   }
   co_await before_kernels(stream, layer, ranks, round);
   if (layer.overlaps()) {

@@ -56,6 +56,14 @@ class Layer final : public Model {
     return s.subject == Subject::layer && s.config.launch == LaunchOrder::programmatic;
   }
   bool gathers() const { return s.subject == Subject::layer && gathers_rows(s.config); }
+  // Whether each rank's prologue stores its tokens to all others, and kernel 1 pulls none.
+  bool pushes_tokens() const { return gathers() && s.config.dispatch == Dispatch::push; }
+  // The token's place among all tokens of a rank, whose own are its shared tokens.
+  CellId among_all(int rank, int token) const {
+    const RankPlaces& of = places[rank];
+    return source_rank(token) == rank ? of.tokens + token % s.tokens_per_rank
+                                      : of.all_tokens + token;
+  }
   // Counters::iteration, by a kernel that may have begun before another ended that orders its value.
   std::uint64_t iteration_of(const Thread& thread) const {
     const CellId iteration = places[thread.rank()].iteration;
@@ -107,6 +115,8 @@ struct PrologueSteps {
 };
 LaunchId launch_prologue(Layer& layer, Thread& stream, int rank, const Round& round,
                          PrologueSteps steps);
+// Of a planted bug: what its copying blocks push, and no more.
+LaunchId launch_token_push(Layer& layer, Thread& stream, int rank, const Round& round);
 LaunchId launch_ids_exchange(Layer& layer, Thread& stream, int rank, const Round& round, Part part);
 LaunchId launch_device_barrier(Layer& layer, Thread& stream, int rank, BarrierPoint point,
                                const Round& round, Part part);

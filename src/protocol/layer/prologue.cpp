@@ -34,6 +34,39 @@ void send_weights_to_all(Thread& t, const Layer& layer, const Round& round, int 
   }
 }
 
+// Generic stores to the others' memory.
+void push_token(Thread& t, const Layer& layer, const Round& round, int i, std::uint64_t row) {
+  for (int peer = 0; peer < layer.s.ranks; ++peer) {
+    const int rows_of = layer.has(Bug::tokens_pushed_to_receivers_rows) ? peer : t.rank();
+    if (peer != t.rank()) {
+      t.write(layer.among_all(peer, rows_of * layer.s.tokens_per_rank + i), row, round.stamp);
+    }
+  }
+}
+
+// By planted bugs: not where they are copied.
+Task push_tokens(Thread& t, const Layer& layer, const Round& round, int block) {
+  for (int i = block; i < layer.s.tokens_per_rank; i += kCopyBlocks) {
+    push_token(t, layer, round, i, t.read(layer.places[t.rank()].input + i, round.stamp));
+  }
+  co_return;
+}
+
+// This rank's final reduce of the last iteration has seen the watermarks that every rank raised after its kernel 1:
+// nobody reads these rows any more, here or where they are pushed to.
+void copy_tokens(Thread& t, const Layer& layer, const Round& round, int block) {
+  const RankPlaces& mine = layer.places[t.rank()];
+  const bool pushes = layer.pushes_tokens() && !layer.has(Bug::tokens_pushed_behind_count) &&
+                      !layer.has(Bug::tokens_pushed_beside_reduce);
+  for (int i = block; i < layer.s.tokens_per_rank; i += kCopyBlocks) {
+    const std::uint64_t row = t.read(mine.input + i, round.stamp);
+    if (pushes) {
+      push_token(t, layer, round, i, row);
+    }
+    t.write(mine.tokens + i, row, round.stamp);
+  }
+}
+
 Task raise_copied(Thread& t, Layer& layer, const Round& round, std::uint64_t iteration) {
   if (layer.loses(Fault::lost_barrier, t.rank(), round)) {
     co_return;
@@ -55,9 +88,7 @@ Task copy_in(Thread& t, Layer& layer, const Round& round, int block) {
   if (!counted_first && !layer.has(Bug::weights_sent_by_cluster)) {
     send_weights_to_all(t, layer, round, block, kCopyBlocks);
   }
-  for (int i = block; i < layer.s.tokens_per_rank; i += kCopyBlocks) {
-    t.write(mine.tokens + i, t.read(mine.input + i, round.stamp), round.stamp);
-  }
+  copy_tokens(t, layer, round, block);
   if (layer.has(Bug::copied_by_any_block)) {
     if (block == 0) {
       co_await raise_copied(t, layer, round, iteration);
@@ -72,6 +103,9 @@ Task copy_in(Thread& t, Layer& layer, const Round& round, int block) {
       co_await t.fetch_add(mine.copied, 1, relaxed ? Order::relaxed : Order::acq_rel, Scope::gpu);
   if (counted_first) {
     send_weights_to_all(t, layer, round, block, kCopyBlocks);
+  }
+  if (layer.has(Bug::tokens_pushed_behind_count) && layer.pushes_tokens()) {
+    co_await push_tokens(t, layer, round, block);
   }
   if (before == kCopyBlocks - 1) {
     t.initialise(mine.copied, 0, kCopyBlocks);
@@ -187,6 +221,17 @@ LaunchId launch_prologue(Layer& layer, Thread& stream, int rank, const Round& ro
     Thread& t =
         machine.add_thread(stream, launch, label(Role::copy, kClusterBlocks + block), false);
     machine.start(t, copy_in(t, layer, round, block));
+  }
+  return launch;
+}
+
+LaunchId launch_token_push(Layer& layer, Thread& stream, int rank, const Round& round) {
+  const LaunchId launch = layer.machine.begin_launch();
+  for (int block = 0; block < kCopyBlocks; ++block) {
+    const Label label{Role::copy, "push of tokens", static_cast<std::int16_t>(rank),
+                      static_cast<std::int16_t>(block), -1};
+    Thread& t = layer.machine.add_thread(stream, launch, label, false);
+    layer.machine.start(t, push_tokens(t, layer, round, block));
   }
   return launch;
 }

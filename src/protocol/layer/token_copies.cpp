@@ -11,7 +11,7 @@ int token_at(const Thread& t, const Layer& layer, const Round& round, int positi
 }
 
 bool is_in_place(const Thread& t, const Layer& layer, int token) {
-  return layer.gathers() && layer.source_rank(token) == t.rank();
+  return layer.pushes_tokens() || (layer.gathers() && layer.source_rank(token) == t.rank());
 }
 
 bool pull_is_lost(const Thread& t, const Layer& layer, const Round& round, int token) {
