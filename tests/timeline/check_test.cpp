@@ -50,7 +50,7 @@ TEST(Check, PushedTokensArePulledFromTheRankItself) {
   Timeline timeline = tiny_layer();
   for (Event& event : timeline.events) {
     if (event.kind == Kind::pull) {
-      event.peer = timeline.tracks[event.track].rank;
+      event.peer = static_cast<std::int16_t>(timeline.tracks[event.track].rank);
     }
   }
   EXPECT_EQ(check(timeline), "");
