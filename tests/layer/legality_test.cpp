@@ -118,8 +118,10 @@ TEST(Legality, TokensAreFetchedBesideTilesThatLeaveRoom) {
   }
   expect_all(refusal([](Config& c) { c.activation = Activation::separate; }),
              {"dispatch_head 50", "activation fused", "dispatch_head to 100"});
-  expect_all(refusal([](Config& c) { c.dispatch = Dispatch::gather; }),
-             {"dispatch_head 50", "dispatch to scatter", "dispatch_head to 100"});
+  for (const Dispatch dispatch : {Dispatch::gather, Dispatch::push}) {
+    expect_all(refusal([=](Config& c) { c.dispatch = dispatch; }),
+               {"dispatch_head 50", "dispatch to scatter", "dispatch_head to 100"});
+  }
   EXPECT_EQ(refusal([](Config& c) { c.form = LayerForm::serial; }), "");
 }
 
@@ -142,8 +144,6 @@ TEST(Legality, TokensArePushedByThePrologueToOtherRanks) {
   }
   expect_all(refusal([](Config& c) { c.link_gbps = 50; }),
              {"dispatch push", "link_gbps 50", "set link_gbps to 0"});
-  expect_all(refusal([](Config& c) { c.dispatch_head = 50; }),
-             {"dispatch_head 50", "dispatch to scatter"});
   expect_all(refusal([](Config& c) {
                c.inject = {InjectPoint::scatter, 1000, -1, -1};
              }),

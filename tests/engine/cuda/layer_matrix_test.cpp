@@ -66,7 +66,7 @@ Config config_of_case(int number, const Shape& shape) {
     config.dispatch = Dispatch::scatter;
   }
   if (config.dispatch == Dispatch::gather && config.schedule == ScheduleSite::fused &&
-      shape.ranks > 1 && number % 2 == 0) {
+      shape.ranks > 1 && config.tokens_per_block % 2 == 0) {
     config.dispatch = Dispatch::push;
   }
   return config;

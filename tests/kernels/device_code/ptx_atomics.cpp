@@ -64,7 +64,7 @@ class Search {
       return;
     }
     for (const Instruction& by : found->second) {
-      follow_definition(by);
+      follow_definition(by, name);
     }
   }
 
@@ -75,14 +75,16 @@ class Search {
     bool indexed = false;
   };
 
-  void follow_definition(const Instruction& by) {
+  void follow_definition(const Instruction& by, const std::string& name) {
     const std::string sources = by.operands.substr(by.operands.find(',') + 1);
     const bool wide = by.opcode.size() > 2 && by.opcode.substr(by.opcode.size() - 2) == "64";
     if (starts_with(by.opcode, "ld.") && !wide) {
       return;  // 32 bits, widened as they are loaded
     }
-    if (starts_with(by.opcode, "ld.param.")) {
-      follow_parameter(sources);
+    if (starts_with(by.opcode, "ld.param.") && by.operands[0] == '{') {
+      follow_parameter(by.operands.substr(by.operands.find('[')), bytes_before(name, by.operands));
+    } else if (starts_with(by.opcode, "ld.param.")) {
+      follow_parameter(sources, 0);
     } else if (starts_with(by.opcode, "ld.") || by.operands.find('{') != std::string::npos ||
                starts_with(by.opcode, "atom.")) {
       atomic_.others.insert(by.text);
@@ -93,8 +95,18 @@ class Search {
     }
   }
 
-  void follow_parameter(const std::string& address) {
-    const std::optional<Place> place = place_of(address);
+  // Of "{%rd1, %rd2}, [%rd3+8]", to which of them the load goes.
+  static int bytes_before(const std::string& name, const std::string& operands) {
+    const std::vector<std::string> loaded = long_registers(operands.substr(0, operands.find('}')));
+    const auto found = std::find(loaded.begin(), loaded.end(), name);
+    return static_cast<int>(found - loaded.begin()) * 8;
+  }
+
+  void follow_parameter(const std::string& address, int bytes_behind) {
+    std::optional<Place> place = place_of(address);
+    if (place) {
+      place->offset += bytes_behind;
+    }
     if (!place) {
       atomic_.others.insert("ld.param of " + address);
     } else if (place->indexed) {
