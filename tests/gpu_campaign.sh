@@ -76,7 +76,7 @@ gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | wc -l)
   date -u +%Y-%m-%dT%H:%M:%SZ
   echo "commit $(cat "$bin/commit.txt" 2>/dev/null || echo "not known")"
   nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,clocks.max.sm,power.limit --format=csv
-  nvidia-smi topo -m
+  nvidia-smi topo -m | sed 's/\x1b\[[0-9;]*m//g' # underlined even in a file
   compute-sanitizer --version 2>/dev/null | tail -n 1
 } >"$out/machine.txt" 2>&1
 
