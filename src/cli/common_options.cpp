@@ -199,22 +199,22 @@ void require_legal(const ConfigOptions& options, const Problem& problem, const C
   if (reason.empty()) {
     return;
   }
-  // The assignment that alone cannot run is the one to name.
+  // An assignment that alone breaks the same rule is the one to name.
+  const auto blame = [&](const Config& alone, const char* option, const std::string& value) {
+    if (why_illegal(problem, alone, device) == reason &&
+        why_illegal(problem, Config{}, device).empty()) {
+      throw InputError({option, value, reason, "a config that " + device.name + " can run"});
+    }
+  };
   for (const std::string& assignment : options.assignments) {
     Config alone;
     set_knob_text(alone, assignment, "--set");
-    const std::string own = why_illegal(problem, alone, device);
-    if (!own.empty() && why_illegal(problem, Config{}, device).empty()) {
-      throw InputError({"--set", assignment, own, "a config that " + device.name + " can run"});
-    }
+    blame(alone, "--set", assignment);
   }
   if (!options.gemm.empty()) {
     Config alone;
     set_knob(alone, "gemm", options.gemm, "--gemm", "");
-    if (const std::string own = why_illegal(problem, alone, device);
-        !own.empty() && why_illegal(problem, Config{}, device).empty()) {
-      throw InputError({"--gemm", options.gemm, own, "a config that " + device.name + " can run"});
-    }
+    blame(alone, "--gemm", options.gemm);
   }
   const bool from_file = options.assignments.empty() && !options.file.empty();
   throw InputError(

@@ -59,6 +59,11 @@ TEST_F(Errors, ImpossibleSplits) {
   refused("run --shape tiny.json --engine sim --set dispatch_comm_sms=140",
           {"--set: dispatch_comm_sms=140: dispatch_comm_sms 140 leaves no compute SM on a 110-SM "
            "device; accepted: "});
+  // A knob that others make legal is not to blame for what is wrong elsewhere.
+  refused(
+      "run --shape seed-tp2 --engine sim --profile h200-nvlink --set dispatch=push "
+      "schedule=fused link_gbps=50",
+      {"--set: this config cannot run: dispatch push: link_gbps 50", "set link_gbps to 0"});
   test::write_text(folder_ / "knobs.json", R"({"combine_comm_sms": 500})");
   refused("run --shape tiny.json --engine sim --config knobs.json",
           {"knobs.json: ", "combine_comm_sms 500 leaves no compute SM"});
