@@ -88,6 +88,10 @@ struct Config {
 inline bool gathers_rows(const Config& config) {
   return config.form == LayerForm::fused && config.dispatch != Dispatch::scatter;
 }
+// Whether all tokens are there when kernel 1 begins.
+inline bool pushes_tokens(const Config& config) {
+  return config.form == LayerForm::fused && config.dispatch == Dispatch::push;
+}
 
 // One knob's value as users write it (JSON, --set name=value, axis of a sweep).
 using KnobValue = std::variant<bool, long long, double, std::string>;

@@ -172,7 +172,7 @@ RankPlan make_plan(const LayerMemory& memory, int rank, const Config& config, in
   if (programmatic) {
     plan.layer.launch = kernels::LaunchOrder::programmatic;
   }
-  plan.layer.tokens_pushed = gathers_rows(config) && config.dispatch == Dispatch::push;
+  plan.layer.tokens_pushed = pushes_tokens(config);
   plan.prologue =
       make_prologue_args(plan.layer, memory.sizes(), slot_order(config), m.table_workspace);
   plan_gemms(plan, memory, config);

@@ -114,7 +114,7 @@ double copy_in_left(const Profile& profile, const Shape& shape, const Config& co
                     const Costs& costs) {
   const double plane = shape.tokens_per_rank * costs.row_bytes;
   double copied = 2 * plane / costs.memory_rate;
-  if (config.form == LayerForm::fused && config.dispatch == Dispatch::push) {
+  if (pushes_tokens(config)) {
     const double out = (shape.ranks - 1) * plane;
     copied = std::max({copied, out / profile.link_push, shape.ranks * out / profile.fabric});
   }

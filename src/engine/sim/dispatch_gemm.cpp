@@ -80,9 +80,9 @@ bool is_routed_to(const Rank& rank, int token, int expert) {
 constexpr double kLook = 1;  // [ns]
 
 bool is_in_place(const Rank& rank, int token) {
-  const Dispatch dispatch = rank.world.config.dispatch;
-  return dispatch == Dispatch::push ||
-         (dispatch == Dispatch::gather && rank.world.shape.source_rank(token) == rank.id);
+  const World& world = rank.world;
+  return pushes_tokens(world.config) ||
+         (gathers_rows(world.config) && world.shape.source_rank(token) == rank.id);
 }
 
 // Whose memory it is in when kernel 1 begins.

@@ -57,7 +57,9 @@ class Layer final : public Model {
   }
   bool gathers() const { return s.subject == Subject::layer && gathers_rows(s.config); }
   // Whether each rank's prologue stores its tokens to all others, and kernel 1 pulls none.
-  bool pushes_tokens() const { return gathers() && s.config.dispatch == Dispatch::push; }
+  bool pushes_tokens() const {
+    return s.subject == Subject::layer && fusescope::pushes_tokens(s.config);
+  }
   // The token's place among all tokens of a rank, whose own are its shared tokens.
   CellId among_all(int rank, int token) const {
     const RankPlaces& of = places[rank];

@@ -36,7 +36,7 @@ double rows_bytes(const Shape& shape) {
 }
 // By symmetry as many are pulled from here as from the others.
 double pulled_bytes(const Shape& shape, const Config& config) {
-  return config.dispatch == Dispatch::push ? 0 : rows_bytes(shape);
+  return pushes_tokens(config) ? 0 : rows_bytes(shape);
 }
 // Partial rows for all other ranks, this rank's tokens where they are pushed, their ids and weights before that, and flags. The prologue's ids carry their
 // iteration, in a word of twice the size, in place of a flag of their own, and need no barrier before the copy-in.
@@ -45,7 +45,7 @@ double pushed_bytes(const Shape& shape, const Config& config) {
   const std::size_t hit = (prologue ? sizeof(std::uint64_t) : sizeof(std::int32_t)) + sizeof(float);
   const int flags = (prologue ? 1 : 3) + config.watermark_chunks;
   const double hits = static_cast<double>(shape.tokens_per_rank) * shape.topk;
-  const double tokens = config.dispatch == Dispatch::push ? rows_bytes(shape) : 0;
+  const double tokens = pushes_tokens(config) ? rows_bytes(shape) : 0;
   return tokens + rows_bytes(shape) +
          (shape.ranks - 1) * (static_cast<double>(hit) * hits + flags * sizeof(std::uint64_t));
 }
