@@ -8,7 +8,6 @@
 #include <iterator>
 #include <limits>
 #include <mutex>
-#include <thread>
 
 #include "base/error.hpp"
 #include "engine/cuda/devices.hpp"
@@ -205,17 +204,13 @@ class CudaEngine : public Engine {
 
   static std::vector<Sample> take_samples(LayerRunner& runner, const RunRequest& request) {
     const std::uint64_t before = runner.output_checksum();
-    const auto run_rested = [&] {
-      std::this_thread::sleep_for(rest_of(request));
-      return runner.run_once();
-    };
     for (int i = 0; i < request.warmup; ++i) {
-      run_rested();
+      runner.run_once(rest_of(request));
     }
     std::vector<Sample> samples;
     const auto begin = std::chrono::steady_clock::now();
     for (bool more = true; more;) {
-      samples.push_back(run_rested());
+      samples.push_back(runner.run_once(rest_of(request)));
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
       const bool enough = static_cast<int>(samples.size()) >= request.min_samples &&
                           relative_half_interval(samples) <= request.target_rel_ci;

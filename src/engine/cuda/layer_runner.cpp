@@ -147,8 +147,7 @@ std::vector<std::vector<PhaseTime>> LayerRunner::time_phases(std::chrono::millis
   marked_ = true;
   build_graphs();
   for (int i = 0; i < 2; ++i) {
-    std::this_thread::sleep_for(rest);
-    run_once();
+    run_once(rest);
   }
   std::vector<std::vector<PhaseTime>> phases;
   for (const DeviceRun& run : runs_) {
@@ -242,7 +241,8 @@ void LayerRunner::await(DeviceRun& run, int iterations) {
   FUSESCOPE_CUDA(cudaStreamSynchronize(stream));
 }
 
-Sample LayerRunner::run_once() {
+Sample LayerRunner::run_once(std::chrono::milliseconds rest) {
+  std::this_thread::sleep_for(rest);
   return run(plain());
 }
 

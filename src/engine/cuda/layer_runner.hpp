@@ -50,7 +50,8 @@ class LayerRunner {
   // One iteration on all ranks; blocks until it has ended. Throws CheckFailure with every rank's
   // diagnosis when a wait was given up; the runner is then reset and can go on. Throws what a launch
   // threw, a CudaError with the diagnoses that there are; after that a new runner is the way to go on.
-  Sample run_once();
+  // The devices rest for `rest` first.
+  Sample run_once(std::chrono::milliseconds rest = {});
 
   // All iterations of `staged`, with nothing of the host between them: no start line, no wait. Blocks
   // until the last has ended; throws as run_once does, and the inputs are then those of some feed. The

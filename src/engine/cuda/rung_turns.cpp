@@ -1,6 +1,5 @@
 #include "engine/cuda/rung_turns.hpp"
 
-#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -14,12 +13,10 @@ constexpr int kSamplesPerTurn = 4;
 std::vector<double> take_turn(LayerRunner& runner, const Config& config,
                               std::chrono::milliseconds rest) {
   runner.configure(config);
-  std::this_thread::sleep_for(rest);
-  runner.run_once();
+  runner.run_once(rest);
   std::vector<double> walls;
   for (int i = 0; i < kSamplesPerTurn; ++i) {
-    std::this_thread::sleep_for(rest);
-    walls.push_back(runner.run_once().wall_us);
+    walls.push_back(runner.run_once(rest).wall_us);
   }
   return walls;
 }

@@ -11,8 +11,9 @@
 namespace fusescope::engine::cuda {
 
 // The runner has run `config` in full, so that tables and rows are there for studies to run on; it is
-// configured for `config` again at the end. The GPUs rest for `rest` before each iteration. Throws InputError where why_no_rungs() has a reason,
-// CheckFailure when the full layer's outputs are not what they were, and what the runner throws.
+// configured for `config` again at the end. The GPUs rest for `rest` before each iteration. Throws InputError
+// where why_no_rungs() has a reason, CheckFailure when the full layer's outputs are not what they were, and
+// what the runner throws.
 std::vector<RungSamples> take_rung_turns(LayerRunner& runner, const Config& config, int rounds,
                                          std::chrono::milliseconds rest);
 

@@ -20,7 +20,6 @@
 #include <random>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
 
 #include "base/version.hpp"
 #include "engine/cuda/devices.hpp"
@@ -104,8 +103,7 @@ void sample(LayerRunner& runner, TimedCase& timed, int count, int rest_ms) {
   runner.configure(timed.config);
   constexpr int kWarmup = 3;
   for (int i = 0; i < kWarmup + count; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(rest_ms));
-    const Sample sample = runner.run_once();
+    const Sample sample = runner.run_once(std::chrono::milliseconds(rest_ms));
     if (i >= kWarmup) {
       timed.wall_us.push_back(sample.wall_us);
       timed.clock_mhz.push_back(sample.sm_clock_mhz);
